@@ -21,7 +21,7 @@ from service.deliveries.records import verdict_message
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
 from service.failures.revised_verdict import Advises, Revised, differs, revised_wire
 from service.learning.records import ReclassificationRun, Reclassified
-from service.pipeline.stored_cases import Classifier, read_cases, verdicts_of
+from service.pipeline.stored_cases import NamedClassifier, read_cases, verdicts_of
 
 AT_ONCE: Final = 200  # failures that are read, classified and stored together
 IDS_OF_RANGE: Final = 500  # several batches; a killed worker loses the work of one range
@@ -73,7 +73,7 @@ class Reclassification:
         self,
         store: Store,
         clock: Clock,
-        classifier: Classifier,
+        classifier: NamedClassifier,
         advises: Advises,
         revised: Revised | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from service.failures.records import FailureFilter, FailureRow
 from service.failures.revised_verdict import Advises
 from service.learning.records import StoredLayer
 from service.learning.shadow_figures import ChangedFailure, ShadowFigures, added, figures
-from service.pipeline.stored_cases import Classifier, StoredCase, read_cases, verdicts_of
+from service.pipeline.stored_cases import NamedClassifier, StoredCase, read_cases, verdicts_of
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 
 RECENT: Final = 200  # failures of the run before the gate decides
@@ -42,7 +42,7 @@ class ShadowRun:
         self._store = store
         self._advises = advises
 
-    def recent(self, before: Classifier, after: Classifier) -> ShadowFigures:
+    def recent(self, before: NamedClassifier, after: NamedClassifier) -> ShadowFigures:
         """The newest failures.
 
         Raises:
@@ -59,7 +59,7 @@ class ShadowRun:
                 break
         return self._compared(found[:RECENT], before, after)
 
-    def since(self, start: datetime, before: Classifier, after: Classifier) -> ShadowFigures:
+    def since(self, start: datetime, before: NamedClassifier, after: NamedClassifier) -> ShadowFigures:
         """The oldest failures that ended after a time: about 50, and all that ended at the same time as one of them.
 
         Raises:
@@ -79,7 +79,7 @@ class ShadowRun:
             if complete:
                 return self._compared(complete, before, after)
 
-    def _compared(self, rows: Sequence[FailureRow], before: Classifier, after: Classifier) -> ShadowFigures:
+    def _compared(self, rows: Sequence[FailureRow], before: NamedClassifier, after: NamedClassifier) -> ShadowFigures:
         read: list[ChangedFailure] = []
         for start in range(0, len(rows), AT_ONCE):
             portion = [row.id for row in rows[start : start + AT_ONCE] if row.source == "machine"]

@@ -19,7 +19,7 @@ from service.pipeline.classification import ReadAttempt, with_earlier
 IN_CONTEXT: Final = 50
 
 
-class Classifier(classification.Classifier, Protocol):
+class NamedClassifier(classification.Classifier, Protocol):
     """The classifier: the one in use, or one with another site layer."""
 
     @property
@@ -75,7 +75,7 @@ def read_cases(store: Store, failure_ids: Sequence[int]) -> list[StoredCase]:
     return [StoredCase(detail, attempt) for (detail, _, _), attempt in zip(readable, attempts, strict=True)]
 
 
-def verdicts_of(store: Store, cases: Sequence[StoredCase], classifier: Classifier) -> list[Verdict]:
+def verdicts_of(store: Store, cases: Sequence[StoredCase], classifier: NamedClassifier) -> list[Verdict]:
     """The verdict of a model on each stored failure, with what is known of its nodes, in order.
 
     Raises:

@@ -75,7 +75,7 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
             "detail": found,
             "incident": found.incident,
             "gpu_hours_lost": gpu_hours_lost,
-            "around": around(found.incident, snapshot.clock.now()),
+            "overview_period": overview_period(found.incident, snapshot.clock.now()),
             "others": same[:OTHERS],
             "rows": rows,
             "parts_of": partial(parts_of, failures={job.job_id: job.failure_id for job in reversed(found.jobs)}),
@@ -85,7 +85,7 @@ def incident(request: Request, services: InjectedServices, incident_id: Id, noti
         return render(request, "incident.html", context, services=snapshot)
 
 
-def around(incident: Incident, now: datetime) -> dict[str, str]:
+def overview_period(incident: Incident, now: datetime) -> dict[str, str]:
     """The period of the overview that shows an incident between what was before and after it."""
     end = min(incident.closed_at or now, now)
     room = max((end - incident.opened_at) / 2, LEAST_AROUND)

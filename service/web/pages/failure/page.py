@@ -89,7 +89,7 @@ def failure(
             "by_hand": by_hand(detail, verdict),
             "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
-            "applies": applying(verdict),
+            "reasons_of_advice": reasons_of_advice(verdict),
             "advice": short_advice(snapshot, detail.row, detail.verdict),
             "succeeded_since": success_after(detail),
             "place_of": places_of(detail.row.id, shown),
@@ -102,11 +102,11 @@ def failure(
                 for logs in detail.logs
             ],
             "problems": [what for logs in detail.logs for what in logs.event.get("intake_problems") or ()],
-            "also": also(detail.row),
+            "similar_failures": similar_failures(detail.row),
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
             "own_code": code_of_frame(verdict.get("own_frame"), shown),
             "first_in_log": any(one.begins for one in shown),
-            "close": close(verdict),
+            "alternative_causes": alternative_causes(verdict),
             "spread": spread(verdict, detail.row),
             "began_with_event": began_with_event(verdict),
             "site_actions": site_actions(snapshot, verdict),
@@ -216,7 +216,7 @@ def sequence(verdict: Mapping[str, Any], strip: RankStrip | None) -> list[ChainS
     return sentences_beyond_ends(steps)
 
 
-def applying(verdict: Mapping[str, Any]) -> list[str]:
+def reasons_of_advice(verdict: Mapping[str, Any]) -> list[str]:
     """The applicable reasons: the deciding rule first, then the cost estimate.
 
     Without the reason for a resubmit, if a later rule decided that the job is not resubmitted.
@@ -234,7 +234,7 @@ def applying(verdict: Mapping[str, Any]) -> list[str]:
     return sorted(found, key=rank)
 
 
-def close(verdict: Mapping[str, Any]) -> list[str]:
+def alternative_causes(verdict: Mapping[str, Any]) -> list[str]:
     """Alternative causes, if the confidence of the verdict is low."""
     if not verdict or (verdict["confidence"] >= CLOSE and not verdict["abstained"]):
         return []
@@ -272,7 +272,7 @@ def suspect(found: Mapping[str, Any] | None, row: FailureRow) -> str:
     return ", ".join(f"{word} {parts[name]}" for name, word in named if parts.get(name) is not None)
 
 
-def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
+def similar_failures(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
     """Links to lists of similar failures: label and filters."""
     links = [("of this group", {"group": row.fingerprint})]
     node = compared_node(row)
