@@ -1,9 +1,11 @@
-"""Pauses before a retry: exponential back-off, with random jitter for processes that retry, and Retry-After."""
+"""Pauses before a retry: exponential back-off with random jitter, a given schedule, and Retry-After."""
 
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+LONGEST_RETRY_AFTER_S = 86_400.0
 _MOST_DOUBLINGS = 30  # 2**30 s are 34 years; further ones could overflow
 
 
@@ -32,6 +34,24 @@ class Backoff:
     def reset(self) -> None:
         """Start with short pauses again, after a success."""
         self._failures = 0
+
+
+def scheduled_pause(
+    schedule_s: Sequence[float], tries: int, *, jitter: float, chance: float, retry_after_s: float | None = None
+) -> float | None:
+    """Seconds until the next attempt after `tries` failed ones, by a schedule; None: there is none.
+
+    Args:
+        schedule_s: seconds before each attempt, 0 for the first.
+        tries: at least 1.
+        jitter: the pause grows by up to this share.
+        chance: 0..1, the fraction of the jitter.
+        retry_after_s: requested by the receiver; it lengthens a pause, up to a day, and never shortens one.
+    """
+    if tries >= len(schedule_s):
+        return None
+    pause = schedule_s[tries] * (1 + jitter * chance)
+    return pause if retry_after_s is None else max(pause, min(retry_after_s, LONGEST_RETRY_AFTER_S))
 
 
 def retry_after_s(value: str | None, now: datetime | None) -> float | None:

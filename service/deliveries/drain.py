@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import get_args
 
 from classifiers.redaction import has_secret, redact, redact_json
-from service.backoff import pause_after
+from service.backoff import LONGEST_RETRY_AFTER_S, pause_after, scheduled_pause
 from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.channels.channel import Channel, Outcome, OutcomeKind
@@ -24,7 +24,6 @@ from service.deliveries.records import (
     StoredMessage,
 )
 from service.deliveries.repository.endpoints import paused
-from service.deliveries.schedule import LONGEST_RETRY_AFTER_S, pause_s
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -255,7 +254,7 @@ class Drain:
                 log.warning("endpoint %s is disabled: %s", name, outcome.detail)
                 return False
             for one in part:
-                pause = pause_s(
+                pause = scheduled_pause(
                     self._sending.schedule_s,
                     one.attempts + 1,
                     jitter=self._sending.jitter,
