@@ -268,7 +268,7 @@ class ProcessServices:
     @cached_property
     def revision(self) -> Revision:
         """The revision of stored verdicts."""
-        return Revision(self.diagnosis_tools, self.fleet_settings)
+        return Revision(self.diagnosis_tools)
 
     @cached_property
     def diagnose(self) -> Diagnose:

@@ -23,6 +23,7 @@ STALE_AT_ONCE = 500
 NAME = 200  # characters of a node's name that are stored
 REMOVE_EVERY = timedelta(minutes=5)
 PRIOR_EVERY = timedelta(hours=1)
+REASSESSED_AFTER = timedelta(minutes=10)  # since a failure was counted: its node events arrive meanwhile
 
 
 class NodeStatisticsUpdater:
@@ -107,7 +108,7 @@ class NodeStatisticsUpdater:
         jobs = {int(number) for piece in taken if piece.kind == "jobs" for number in piece.body}
         failures = {int(number) for piece in taken if piece.kind == "failures" for number in piece.body}
         counted = count(work, jobs, failures)
-        again = {one.id: now + self._settings.later for one in counted.failures}
+        again = {one.id: now + REASSESSED_AFTER for one in counted.failures}
         windows = [_window(row) for piece in taken if piece.kind == "events" for row in piece.body]
         with_events: set[Key] = {(window.cluster, window.name) for window in windows}
         since = min((window.since for window in windows), default=now)

@@ -238,17 +238,13 @@ class FleetPrior:
 
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """How fast counts decay, and when failures are reassessed.
+    """How fast counts decay, and how long node events are kept.
 
-    `half_life`: after this time a failure, and an hour of exposure, count half. `later`: the delay of the reassessment
-    after a failure arrived, for node events; `last`: the delay after its end, for related failures. `keep_events`:
-    older node events are removed; None keeps them.
+    `half_life`: after this time a failure, and an hour of exposure, count half. `keep_events`: older node events are
+    removed; None keeps them.
     """
 
     half_life: timedelta = timedelta(days=14)
-    later: timedelta = timedelta(minutes=10)
-    last: timedelta = timedelta(minutes=40)
-
     keep_events: timedelta | None = timedelta(days=90)
 
     @property

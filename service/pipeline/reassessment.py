@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from classifiers.contracts import Verdict
 from classifiers.fleet_evidence.verdict_update import log_only, update_verdict
@@ -13,10 +13,12 @@ from service.db.session import Store
 from service.errors import Unavailable
 from service.failures.revised_verdict import differs
 from service.nodes.failure_evidence import FailedAttempt, read
-from service.nodes.records import FleetSettings, JudgedFailure
+from service.nodes.records import JudgedFailure
 from service.times import bounded
 
 log = logging.getLogger(__name__)
+
+REASSESSED_AT_LAST = timedelta(minutes=40)  # after the end of a job: related jobs fail meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,9 @@ class ReassessedFailure:
 class Reassessment:
     """Reassesses failures; the caller stores the result, advises and announces it."""
 
-    def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._settings = settings
 
     def due(self, limit: int = 100) -> list[ReassessedFailure]:
         """Failures whose verdict changes, of at most `limit` reassessed ones.
@@ -109,9 +110,9 @@ class Reassessment:
             return
         now = self._clock.now()
         once_more = {
-            number: bounded(judged[number].ended_at) + self._settings.last
+            number: bounded(judged[number].ended_at) + REASSESSED_AT_LAST
             for number in reserved
-            if number in judged and abs(now - bounded(judged[number].ended_at)) < self._settings.last
+            if number in judged and abs(now - bounded(judged[number].ended_at)) < REASSESSED_AT_LAST
         }
         with self._store.unit_of_work() as work:
             work.node_work.checked(reserved)

@@ -16,7 +16,6 @@ from service.deliveries.records import verdict_message
 from service.errors import NotFound, Unavailable
 from service.failures.records import AttemptLogs, FailureDetail, FailureRow, PendingLog
 from service.log_storage.records import LogsToStore
-from service.nodes.records import FleetSettings
 from service.pipeline.classification import verdicts_of, with_earlier
 from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.pipeline.event_redaction import stored_fields
@@ -47,15 +46,14 @@ class Revision:
 
     Args:
         tools: what it shares with the diagnosis of new events.
-        fleet: the settings of node histories.
     """
 
-    def __init__(self, tools: DiagnosisTools, fleet: FleetSettings) -> None:
+    def __init__(self, tools: DiagnosisTools) -> None:
         self._tools = tools
         self._store = tools.store
         self._clock = tools.clock
         self._automation = tools.automation
-        self._reassessment = Reassessment(tools.store, tools.clock, fleet)
+        self._reassessment = Reassessment(tools.store, tools.clock)
 
     def revise_by_late_logs(self, limit: int = 50) -> int:
         """Try to fetch missing logs again; returns the number of revised verdicts.

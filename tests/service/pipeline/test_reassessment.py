@@ -20,7 +20,7 @@ from service.failures.records import FailureDetail
 from service.formats import node_events
 from service.logs.fetch import LogFetcher
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.exposure_counts import REASSESSED_AFTER, NodeStatisticsUpdater
 from service.nodes.records import FleetSettings, NodeReport
 from service.pipeline import reassessment, revision
 from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
@@ -278,7 +278,7 @@ def test_related_failures_in_the_batch_and_later_are_evidence(store: Store, cloc
     bench.diagnose([ended(number, user=f"u{number}", nodes=[f"n{number}"]) for number in range(1, 6)])
     assert {bench.failure(str(number)).row.side for number in range(1, 6)} == {"system"}
     assert bench.idle() == 0
-    clock.at += SETTINGS.later
+    clock.at += REASSESSED_AFTER
     assert bench.idle() == 1
     assert (bench.failure("0").row.side, bench.failure("0").row.version) == ("system", 2)
 
