@@ -81,18 +81,7 @@ class _EntryGroup:
         self._match: Callable[[bytes], Sequence[int] | None] | None = None
         self._exact_up_to: list[int] = []  # by entry, how long a line is at most of which no second search is needed
         self._is_plain = all(entry.pattern is None for entry in entries)
-        self._beginnings = tuple(
-            [entry for entry in entries if entry.pattern is not None and _asks_beginning(entry.pattern.pattern)]
-        )
-        self.reads_beginning = bool(self._beginnings)
-        self._of_beginnings: _EntryGroup | None = None  # until it is used first
-
-    def of_beginnings(self) -> "_EntryGroup":
-        """The group of its entries that ask how a line begins."""
-        if self._of_beginnings is None:
-            is_all = len(self._beginnings) == len(self.entries)
-            self._of_beginnings = self if is_all else _EntryGroup(self._beginnings)
-        return self._of_beginnings
+        self.of_beginnings: _EntryGroup | None = None  # the group of its entries that ask how a line begins
 
     def matching(self, line: bytes) -> Sequence[Signature]:
         """Those that match a line, in order."""
@@ -119,8 +108,16 @@ def _asks_beginning(pattern: str) -> bool:
     return "^" in pattern and "^" in _NO_BEGINNING.sub("", pattern)
 
 
-def _group_of(entries: tuple[Signature, ...]) -> _EntryGroup | None:
-    return _EntryGroup(entries) if entries else None
+def _group_of(entries: tuple[Signature, ...], known: dict[tuple[str, ...], _EntryGroup | None]) -> _EntryGroup | None:
+    """The group of some entries, None of none. Those of most words are the same as of others, and compiled once."""
+    ids = tuple([entry.id for entry in entries])
+    if ids not in known:
+        group = known[ids] = _EntryGroup(entries) if entries else None
+        if group is not None:
+            patterns = ((entry, entry.pattern) for entry in entries)
+            beginning = [entry for entry, one in patterns if one is not None and _asks_beginning(one.pattern)]
+            group.of_beginnings = _group_of(tuple(beginning), known)
+    return known[ids]
 
 
 _NO_WORDS: Final[frozenset[str]] = frozenset()
@@ -181,11 +178,10 @@ class Scanner:
             tuple([entry for entry in owned if entry.when is None or entry.when.stream != _EVENTS])
             for owned in in_events
         ]
-        self._owners_in_events = [_group_of(owned) for owned in in_events]
-        self._owners_in_logs = [
-            group if len(of_logs) == len(owned) else _group_of(of_logs)  # most are the same, and compiled once
-            for group, owned, of_logs in zip(self._owners_in_events, in_events, in_logs, strict=True)
-        ]
+        groups: dict[tuple[str, ...], _EntryGroup | None] = {}
+        self._owners_in_events, self._owners_in_logs = (
+            [_group_of(owned, groups) for owned in owners_of] for owners_of in (in_events, in_logs)
+        )
         self._is_word = [pattern in self._words for pattern in self._patterns]
         self._begins_word = [
             pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
@@ -302,6 +298,7 @@ class Scanner:
         words: list[str] = []
         tried: set[str] = set()
         encoded = line[:MAX_LINE].encode()
+        start: int | None = None  # of the message behind the header, once it is asked for
         for index in indexes:
             if self._is_word[index]:
                 words.append(self._patterns[index])
@@ -312,8 +309,9 @@ class Scanner:
             if (only_id in tried) if only_id is not None else group.ids <= tried:
                 continue
             found = group.matching(encoded)
-            if group.reads_beginning and len(found) < len(group.entries):
-                found = _with_own_beginning(group, line, found)
+            if group.of_beginnings is not None and len(found) < len(group.entries):
+                start = parse_header(line).message_start if start is None else start
+                found = _with_own_beginning(group, line, start, found)
             if found:
                 hits += [entry for entry in found if entry.id not in tried]
             if only_id is not None:
@@ -324,15 +322,14 @@ class Scanner:
         return ScannedLine(base + begin, number, line, tuple(hits), error_words, self._traceback in indexes)
 
 
-def _with_own_beginning(group: _EntryGroup, line: str, found: Sequence[Signature]) -> Sequence[Signature]:
-    """The entries that match a line, and those that match it without its header: time, rank, process."""
-    start = parse_header(line).message_start
+def _with_own_beginning(group: _EntryGroup, line: str, start: int, found: Sequence[Signature]) -> Sequence[Signature]:
+    """The entries that match a line, and those that match it without its header of some length: time, rank, process."""
     if not start:
         return found
     before = line[start - 1]
     if len(line) <= MAX_LINE and not (before.isalnum() or before == "_"):
         # The header ends no word and its loss adds no text, so that only what asks how a line begins may match now.
-        group = group.of_beginnings()
+        group = group.of_beginnings or group
     known = frozenset([entry.id for entry in found])
     if group.ids <= known:
         return found

@@ -1,9 +1,12 @@
+from collections.abc import Callable, Iterable, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers import signatures
-from classifiers.extraction.scan import tidy
+from classifiers.extraction import scan
+from classifiers.extraction.scan import Scanner, tidy
 from classifiers.signatures import Signature
 from tests.classifiers.packaged_catalogue import SCANNER
 
@@ -84,6 +87,20 @@ def test_entries_that_share_a_literal_match_as_each_does_alone() -> None:
         if lowered.startswith(literal, at) and one.matches(line)
     }
     assert found == alone
+
+
+def test_entries_that_several_words_share_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[tuple[str, ...]] = []
+
+    def counted(patterns: Iterable[str]) -> Callable[[bytes], Sequence[int] | None]:
+        compiled.append(tuple(patterns))
+        return signatures.compile_set(compiled[-1])
+
+    monkeypatch.setattr(scan, "compile_set", counted)
+    scanner = Scanner(signatures.packaged())
+    for line in ("the minion is late", "nomad is late", "hypervisor is late"):  # three words of one entry
+        scanner.scan(line, of_events=True)
+    assert len(compiled) == 1
 
 
 @pytest.mark.parametrize("header", ["", "2026-05-24T12:00:00Z ", "[rank3]: ", "1780000000 "])

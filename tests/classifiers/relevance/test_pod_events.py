@@ -163,6 +163,8 @@ def test_a_pod_is_foreign_where_nothing_of_the_job_names_it() -> None:
     assert is_of_foreign_pod(OTHER_POD, ["clip-worker-0: step 7", "clip"])
     assert not is_of_foreign_pod(OTHER_POD, ["etl-shuffle-0: step 7"])
     assert not is_of_foreign_pod(PRESSURE, ["clip-worker-0: step 7"])
+    assert is_of_foreign_pod("pod ml/etl-0 was evicted", ["clip-worker-0: step 7"])
+    assert not is_of_foreign_pod("the tripod ml/etl-0 fell", ["clip-worker-0: step 7"])
 
 
 def test_memory_that_a_foreign_pod_used_does_not_refute_the_pressure_on_the_node(extractor: Extractor) -> None:
