@@ -1,4 +1,4 @@
-"""Limits of logins, counted in this process by `limits`. An attempt counts from its start until it succeeds.
+"""Limits of logins, counted in the database for all processes together. An attempt counts from its start until it succeeds.
 
 Successful ones have a limit of their own: each takes as much of the processor, and adds to the audit log.
 
@@ -6,55 +6,71 @@ Nobody can lock everybody out: a person who logged in from an address before is 
 from this address, so neither guesses from elsewhere nor other people behind the same address keep the person out.
 """
 
-import threading
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
 from ipaddress import ip_address
 
-from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
+from service.db.session import Store, UnitOfWork
+from service.people.repository.login_attempts import AttemptReader
 
-BY_ADDRESS = RateLimitItemPerMinute(20, 5)
-BY_NAME_AND_ADDRESS = RateLimitItemPerMinute(10, 5)
-BY_NAME = RateLimitItemPerMinute(30, 5)
-SUCCESSES = RateLimitItemPerMinute(30, 5)  # of a name from an address
-# Wrong one-time codes after the right password, in a day: three of a million codes are right at any time, so that
-# guesses of a year would find one with a probability of 2 %.
-CODES = RateLimitItemPerDay(20)
 RETRY_AFTER_S = 300
-MAX_KNOWN = 10_000  # names with an address
 IPV6_NETWORK = 64  # bits; a client usually has all addresses of such a network
 
-_Limit = tuple[RateLimitItem, tuple[str, ...]]
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `times` attempts of one kind in a period; each is counted for `lasts`."""
+
+    times: int
+    lasts: timedelta = timedelta(minutes=5)
+
+
+BY_ADDRESS = Limit(20)
+BY_NAME_AND_ADDRESS = Limit(10)
+BY_NAME = Limit(30)
+SUCCESSES = Limit(30)  # of a name from an address
+# Wrong one-time codes after the right password, in a day: three of a million codes are right at any time, so that
+# guesses of a year would find one with a probability of 2 %.
+CODES = Limit(20, timedelta(days=1))
+
+_Counted = tuple[Limit, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A started attempt, to be passed to `finish`."""
+    """A started attempt, to be passed to `finish`: what it counts for, and its rows meanwhile."""
 
-    limits: tuple[_Limit, ...]
+    limits: tuple[_Counted, ...]
+    rows: tuple[int, ...]
     known_as: tuple[str, str]
 
 
 class LoginAttempts:
-    """Failed logins of the last five minutes, and running ones."""
+    """Failed logins of the last five minutes, and running ones, of all processes that share a database."""
 
-    def __init__(self) -> None:
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
-        self._running: Counter[_Limit] = Counter()
-        self._known: dict[tuple[str, str], None] = {}
-        self._lock = threading.Lock()
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def start(self, address: str, name: str) -> Attempt | None:
-        """Count an attempt; None if a limit is reached. To be called before a password is hashed."""
+        """Count an attempt; None if a limit is reached. To be called before a password is hashed.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
         network, folded = network_of(address), name.casefold()[:200]
-        with self._lock:
-            found = self._limits(network, folded)
-            if not all(self._limiter.test(item, *key, cost=self._running[item, key] + 1) for item, key in found):
+        with self._store.reading() as reading:  # what is refused writes nothing
+            if _exceeded(reading.login_attempts, _limits(reading.login_attempts, network, folded)):
                 return None
-            self._running.update(found)
-            return Attempt(found, (network, folded))
+        with self._store.unit_of_work() as work:
+            work.login_attempts.lock()
+            found = _limits(work.login_attempts, network, folded)
+            if _exceeded(work.login_attempts, found):
+                return None
+            # An attempt whose process ends has failed, and is forgotten as soon as any other failed one.
+            rows = work.login_attempts.add([key for _, key in found], BY_NAME.lasts)
+            return Attempt(found, tuple(rows), (_key("known", folded) if folded else "", _key(network)))
 
     def finish(self, attempt: Attempt, *, succeeded: bool | None, wrong_code: bool = False) -> None:
         """Count the attempt as failed, or forget it.
@@ -63,29 +79,45 @@ class LoginAttempts:
             attempt: the attempt.
             succeeded: None if the password could not be checked, which says nothing.
             wrong_code: the password was right, and the one-time code was not.
-        """
-        with self._lock:
-            for limit in attempt.limits:
-                self._running[limit] -= 1
-                if not self._running[limit]:
-                    del self._running[limit]
-                if wrong_code if limit[0] is CODES else succeeded is (limit[0] is SUCCESSES):
-                    self._limiter.hit(limit[0], *limit[1])
-            if succeeded and attempt.known_as[1]:
-                self._known.pop(attempt.known_as, None)
-                self._known[attempt.known_as] = None
-                if len(self._known) > MAX_KNOWN:
-                    del self._known[next(iter(self._known))]
 
-    def _limits(self, network: str, name: str) -> tuple[_Limit, ...]:
-        by_address = (BY_ADDRESS, ("address", network))
-        if not name:  # a token login has no name: guessing tokens must not lock out other token users
-            return (by_address,)
-        by_both = (BY_NAME_AND_ADDRESS, (name, network))
-        own = (by_both, (SUCCESSES, ("succeeded", name, network)))
-        if (network, name) in self._known:
-            return (*own, (CODES, ("codes", name, network)))
-        return (by_address, *own, (BY_NAME, ("name", name)), (CODES, ("codes", name)))
+        Raises:
+            Unavailable: the database does not answer; the attempt has failed.
+        """
+        with self._store.unit_of_work() as work:
+            work.login_attempts.remove(attempt.rows)
+            for limit, key in attempt.limits:
+                if wrong_code if limit is CODES else succeeded is (limit is SUCCESSES):
+                    work.login_attempts.add([key], limit.lasts)
+            if succeeded and attempt.known_as[0]:
+                _remember(work, *attempt.known_as)
+
+
+def _remember(work: UnitOfWork, name: str, network: str) -> None:
+    work.login_attempts.lock()
+    work.login_attempts.remember(name, network)
+
+
+def _exceeded(attempts: AttemptReader, limits: Sequence[_Counted]) -> bool:
+    counts = attempts.counts([key for _, key in limits])
+    return any(counts[key] >= limit.times for limit, key in limits)
+
+
+def _limits(attempts: AttemptReader, network: str, name: str) -> tuple[_Counted, ...]:
+    by_address = (BY_ADDRESS, _key("address", network))
+    if not name:  # a token login has no name: guessing tokens must not lock out other token users
+        return (by_address,)
+    own = (
+        (BY_NAME_AND_ADDRESS, _key("both", name, network)),
+        (SUCCESSES, _key("succeeded", name, network)),
+    )
+    if attempts.is_known(_key("known", name), _key(network)):
+        return (*own, (CODES, _key("codes", name, network)))
+    return (by_address, *own, (BY_NAME, _key("name", name)), (CODES, _key("codes", name)))
+
+
+def _key(*parts: str) -> str:
+    """What is counted under one name, of one length. Names that were tried may be passwords: they are not stored."""
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def network_of(address: str) -> str:

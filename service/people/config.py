@@ -6,7 +6,6 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from service.internet_addresses import LOOPBACK
-from service.people.attempts import LoginAttempts
 from service.people.identity import ClaimNames
 from service.people.roles import RoleMap
 
@@ -43,7 +42,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class LoginMethods:
-    """Configured login methods. `provider` and `proxy` are None if not configured; `attempts` limits logins.
+    """Configured login methods. `provider` and `proxy` are None if not configured.
 
     `secure`: the public address of the service has TLS, so that cookies and browsers may be bound to it.
     `one_time_codes_required`: local accounts without a second factor can't log in.
@@ -54,7 +53,6 @@ class LoginMethods:
     claims: ClaimNames = field(default_factory=ClaimNames)
     provider: Provider | None = None
     proxy: Proxy | None = None
-    attempts: LoginAttempts = field(default_factory=LoginAttempts)
     secure: bool = False
     one_time_codes_required: bool = False
     state_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))

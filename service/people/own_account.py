@@ -8,13 +8,12 @@ from service.people.repository.accounts import Account
 
 
 def change_password(
-    store: Store, attempts: LoginAttempts, account: Account, *, address: str, current: str, new: str, keep: str
+    store: Store, account: Account, *, address: str, current: str, new: str, keep: str
 ) -> int:
     """Replace the password of a person who knows the current one, and end the person's other sessions.
 
     Args:
-        store: the database.
-        attempts: the limits of failed logins; a wrong current password counts as one.
+        store: the database. A wrong current password counts as a failed login.
         account: the account of the person.
         address: the address of the client.
         current: the current password.
@@ -34,6 +33,7 @@ def change_password(
         known = reading.accounts.credentials(account.name)
     if known is None or known.password is None:
         raise Conflict("this account has no password here: its identity provider or proxy checks it")
+    attempts = LoginAttempts(store)
     attempt = attempts.start(address, account.name)
     if attempt is None:
         raise TooManyRequests("too many wrong passwords: try again in five minutes", RETRY_AFTER_S)

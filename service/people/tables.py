@@ -76,6 +76,18 @@ sessions = Table(
     Index(None, "account_id"),
 )
 
+# What the limits of logins count, until a time. `key` is the SHA-256 of what is counted, such as a name and an address;
+# of a person who logged in, `place` is that of the address.
+login_attempts = Table(
+    "login_attempts",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("key", String(64), nullable=False),
+    Column("place", String(64)),
+    Column("until", UtcDateTime, nullable=False, index=True),
+    Index(None, "key", "until"),
+)
+
 # Append-only: `hash` covers the row and the hash before it, so that a changed or missing row breaks the chain.
 audit_log = Table(
     "audit_log",

@@ -91,7 +91,6 @@ def change_password(request: Request, services: Services, principal: Principal, 
     account = required_account(services, principal)
     ended = own_account.change_password(
         services.store,
-        services.people.attempts,
         account,
         address=address_of(request),
         current=current,

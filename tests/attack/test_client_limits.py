@@ -184,10 +184,9 @@ def test_exports_and_logins_of_one_token_are_limited_since_each_is_in_the_audit_
         assert [client.post("/login", data=form).status_code for _ in range(3)] == [303, 303, 429]
 
 
-def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others(limited: World) -> None:
     """Each hashes a password, of which three are hashed at a time, and adds to the audit log."""
-    stop_rate_windows(monkeypatch)
-    attempts = LoginAttempts()
+    attempts = LoginAttempts(limited.store)
 
     def logs_in(name: str, address: str) -> bool:
         attempt = attempts.start(address, name)

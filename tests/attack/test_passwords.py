@@ -66,7 +66,7 @@ def _early(future: Future[bool]) -> BaseException | None:
 
 def test_attempts_count_before_the_work_and_good_ones_do_not(world: World) -> None:
     """Parallel guesses can't pass the limit while the first ones are still being checked."""
-    attempts = LoginAttempts()
+    attempts = LoginAttempts(world.store)
     started = [attempts.start("192.0.2.1", "ana") for _ in range(15)]
     running = [one for one in started if one is not None]
     assert len(running) == 10
@@ -78,8 +78,8 @@ def test_attempts_count_before_the_work_and_good_ones_do_not(world: World) -> No
         assert enter(client) == 429
 
 
-def test_guesses_do_not_lock_others_out() -> None:
-    attempts = LoginAttempts()
+def test_guesses_do_not_lock_others_out(world: World) -> None:
+    attempts = LoginAttempts(world.store)
 
     def guess(address: str, name: str, times: int = 1, *, succeeded: bool = False) -> int:
         done = 0
@@ -98,6 +98,51 @@ def test_guesses_do_not_lock_others_out() -> None:
     # A client with a whole IPv6 network is one client.
     assert sum(guess(f"2001:db8::{number:x}", f"x{number}") for number in range(100)) == 20
     assert guess("2001:db8:0:1::1", "y") == 1
+
+
+def test_processes_that_share_a_database_share_the_limits(world: World) -> None:
+    """Eight processes behind one address allowed eight times the guesses of passwords and one-time codes."""
+    processes = [LoginAttempts(world.store) for _ in range(8)]
+
+    def tries(address: str, name: str, times: int, *, wrong_code: bool = False) -> int:
+        done = 0
+        for number in range(times):
+            attempts = processes[number % len(processes)]
+            one = attempts.start(address, name)
+            if one is not None:
+                attempts.finish(one, succeeded=False, wrong_code=wrong_code)
+                done += 1
+        return done
+
+    assert tries("192.0.2.1", "ana", 40) == 10
+    # The person logged in at one process, and is known to all.
+    one = processes[0].start("192.0.2.9", "bo")
+    assert one is not None
+    processes[0].finish(one, succeeded=True)
+    assert sum(tries(f"198.51.100.{number}", "bo", 10, wrong_code=True) for number in range(9)) == 20
+    known = processes[1].start("192.0.2.9", "bo")
+    assert known is not None
+    # What runs in one process counts in all.
+    assert tries("192.0.2.9", "bo", 20) == 9
+    processes[1].finish(known, succeeded=None)
+    world.clock.sleep(301)
+    assert tries("192.0.2.1", "ana", 40) == 10
+    assert tries("198.51.100.77", "bo", 10) == 0, "wrong codes count for a day"
+
+
+def test_no_account_makes_the_service_forget_where_others_logged_in(world: World) -> None:
+    attempts = LoginAttempts(world.store)
+
+    def logs_in(address: str, name: str) -> None:
+        one = attempts.start(address, name)
+        assert one is not None
+        attempts.finish(one, succeeded=True)
+
+    logs_in("192.0.2.1", "ana")
+    for number in range(150):
+        logs_in(f"2001:db8:0:{number:x}::1", "bo")
+    with world.store.reading() as reading:
+        assert reading.login_attempts.known_places() == 101
 
 
 def test_limits_use_the_address_that_a_trusted_proxy_reports(world: World) -> None:
@@ -176,7 +221,7 @@ def test_a_wrong_password_says_nothing_of_the_code(world: World) -> None:
     """Else anybody could lock a person out for a day."""
     with world.store.unit_of_work() as work:
         work.accounts.change("ana", totp_secret=pyotp.random_base32())
-    attempts = world.services.people.attempts
+    attempts = LoginAttempts(world.store)
     for number in range(25):
         with TestClient(world.app, base_url=HTTPS, client=(f"2001:db8:{number:x}::1", 5)) as client:
             assert enter(client, "wrong", "123456") == 401

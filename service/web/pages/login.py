@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Unavailable
 from service.people import one_time_codes, passwords
-from service.people.attempts import RETRY_AFTER_S
+from service.people.attempts import RETRY_AFTER_S, LoginAttempts
 from service.people.repository.accounts import Account
 from service.web.auth import check_form, find_token, session_owner, tokens_required
 from service.web.pages.forms import FormToken, Text, redirect
@@ -41,7 +41,7 @@ def log_in(
     """Check the credentials, start a session and redirect to the requested page."""
     check_form(request, form_token)
     address, name = address_of(request), name.strip()
-    attempts = services.people.attempts
+    attempts = LoginAttempts(services.store)
     attempt = attempts.start(address, "" if token.strip() else name)
     if attempt is None:
         notice(services, "login.limited", request, name=name)

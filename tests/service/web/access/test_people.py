@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from service.errors import Unavailable
 from service.failures.records import FailureDetail
 from service.people import passwords
+from service.people.attempts import LoginAttempts
 from service.people.config import LoginMethods, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
@@ -172,7 +173,7 @@ def test_blanks_around_a_name_give_no_further_guesses(guarded: World) -> None:
 def test_guessing_tokens_locks_no_one_else_out(guarded: World) -> None:
     secret = guarded.token("read", name="reader")
     for number in range(10):
-        attempts = guarded.services.people.attempts
+        attempts = LoginAttempts(guarded.store)
         one = attempts.start(f"192.0.2.{number}", "")
         assert one is not None
         attempts.finish(one, succeeded=False)
