@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -59,7 +60,8 @@ class Journal:
         patience_s: time to wait for commands of an earlier process, which also lock the folder.
 
     Raises:
-        ConfigurationError: the folder can't be created or written, or another hook uses it.
+        ConfigurationError: the folder can't be created or written, another hook uses it, or others may write to it: an
+            entry of theirs would be carried out like a request of the service.
     """
 
     def __init__(self, folder: Path, kind: str, clock: Clock, *, patience_s: float = 0.0) -> None:
@@ -73,6 +75,7 @@ class Journal:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for below in (self._aside, self._reported):
                 below.mkdir(mode=0o700, exist_ok=True)
+            _check_owner(folder)
             self._lock = (folder / "lock").open("w")
             self._take(patience_s)
             self._adopt(folder / _FORMER_NAME)
@@ -195,6 +198,13 @@ class Journal:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+
+def _check_owner(folder: Path) -> None:
+    """Group members may write: volumes of Kubernetes belong to a group that only their pod is in."""
+    about = folder.lstat()
+    if about.st_uid not in {0, os.geteuid()} or about.st_mode & stat.S_IWOTH or stat.S_ISLNK(about.st_mode):
+        raise ConfigurationError(f"{folder}: expected a folder of this user that not everybody may write to")
 
 
 def _encode(intent: Intent) -> bytes:

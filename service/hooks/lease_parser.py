@@ -128,8 +128,9 @@ def _time_with_zone(key: str, value: Any) -> datetime | None:
         return None
     try:
         at = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+        in_utc = at.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{key}: expected a time as in RFC 3339") from None
     if at.tzinfo is None:
         raise ValueError(f"{key}: expected a time with its zone")
-    return at.astimezone(UTC)
+    return in_utc

@@ -102,11 +102,15 @@ class LeaseExpired(Exception):
 class Lease(Protocol):
     """A time-limited right to act on a request."""
 
-    def check(self) -> None:
+    def check(self, takes_s: float = 0.0) -> None:
         """Return if the lease is valid; to be called immediately before each step that changes something.
 
+        Args:
+            takes_s: seconds that the step may take. One that would end after the lease could be taken a second time by
+                the next holder, who does not find it yet.
+
         Raises:
-            LeaseExpired: the lease has expired.
+            LeaseExpired: the lease has expired, or would during the step.
         """
         ...
 

@@ -57,6 +57,7 @@ class HookRunner:
         self._journal = journal
         self._clock = clock
         self._options = options
+        self._leases: dict[str, _LeaseDeadline] = {}  # of requests that this process has begun and not ended
         self._warned: set[str] = set()  # requests that were interrupted and whose lease has expired
         self._shown: set[str] = set()  # requests that a dry run has logged
 
@@ -98,9 +99,10 @@ class HookRunner:
             return self._rehearse()
         taken = 0
         while taken < MOST_A_ROUND and not stopped():
+            asked_at = _Instant.of(self._clock)
             found = self._service.lease(1, self._options.lease_s)
             for request in found:
-                self.work(request)
+                self.work(request, asked_at)
             taken += len(found)
             if not found:
                 break
@@ -116,13 +118,18 @@ class HookRunner:
             elif intent.state == "intended":
                 self._finish(intent)
 
-    def work(self, request: Request) -> None:
+    def work(self, request: Request, asked_at: "_Instant | None" = None) -> None:
         """Execute one leased request, or report its known outcome.
+
+        Args:
+            request: the request.
+            asked_at: before the lease was asked for; None: now.
 
         Raises:
             ServiceUnavailable: the outcome could not be reported; the journal keeps it.
             OSError: the journal can't be written.
         """
+        self._leases[request.request_id] = _LeaseDeadline(request.good_until, self._clock, asked_at)
         known = self._journal.get(request.request_id)
         if known is not None and known.outcome is not None:
             log.info("%s: reported from the journal", request.request_id)
@@ -156,7 +163,7 @@ class HookRunner:
         if not isinstance(seen, Ready):
             self._end(request, seen, known)
             return
-        lease = _LeaseDeadline(request.good_until, self._clock)
+        lease = self._lease(request)
         intent = self._intent(request, begun_at)
         try:
             lease.check()
@@ -205,10 +212,15 @@ class HookRunner:
         if not self._scheduler.can_look_up:
             what = "the hook ended during execution; the request is not repeated automatically"
             self._end(request, Settled("unknown", what), intent)
-        elif self._clock.now() < intent.good_until:
+        elif not self._lease(request).expired:
             self._attempt(request, intent)
         else:
             self._afterwards(request, intent)
+
+    def _lease(self, request: Request) -> "_LeaseDeadline":
+        """The lease of a request; of one that an earlier process leased, only its end by the clock is known."""
+        lease = self._leases.get(request.request_id)
+        return lease if lease is not None else _LeaseDeadline(request.good_until, self._clock)
 
     def _afterwards(self, request: Request, intent: Intent) -> None:
         """Handle an expired lease: change nothing, but report an outcome that can be found."""
@@ -256,6 +268,7 @@ class HookRunner:
             self._journal.write(replace(intent, state="reported"))
         else:
             self._journal.forget(intent.request_id)
+        self._leases.pop(intent.request_id, None)
 
     def _intent(self, request: Request, at: datetime | None) -> Intent:
         return Intent(
@@ -291,13 +304,40 @@ class HookRunner:
         return len(fresh)
 
 
-class _LeaseDeadline:
-    """The lease deadline by this machine's clock."""
+@dataclass(frozen=True, slots=True)
+class _Instant:
+    """One moment by this machine's clock, and by the one that never jumps."""
 
-    def __init__(self, good_until: datetime, clock: Clock) -> None:
+    at: datetime
+    monotonic: float
+
+    @classmethod
+    def of(cls, clock: Clock) -> "_Instant":
+        return cls(clock.now(), clock.monotonic())
+
+
+class _LeaseDeadline:
+    """The end of a lease by this machine's clock, and by the time that passed: a clock that is set back ends none."""
+
+    def __init__(self, good_until: datetime, clock: Clock, asked_at: _Instant | None = None) -> None:
+        asked_at = asked_at or _Instant.of(clock)
         self._good_until = good_until
+        self._ends = asked_at.monotonic + (good_until - asked_at.at).total_seconds()
         self._clock = clock
 
-    def check(self) -> None:
-        if self._clock.now() >= self._good_until:
+    @property
+    def expired(self) -> bool:
+        """Whether the lease has ended."""
+        return self._left_s() <= 0
+
+    def check(self, takes_s: float = 0.0) -> None:
+        """See `service.hooks.request.Lease`."""
+        left_s = self._left_s()
+        if left_s <= 0:
             raise LeaseExpired("the lease has expired")
+        if left_s < takes_s:
+            raise LeaseExpired(f"the lease has {left_s:.0f} s left, and the next step may take {takes_s:g} s")
+
+    def _left_s(self) -> float:
+        by_clock = (self._good_until - self._clock.now()).total_seconds()
+        return min(by_clock, self._ends - self._clock.monotonic())

@@ -146,6 +146,7 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
             link=options.write_back,
             spool=options.spool,
             settle_s=options.settle_s,
+            timeout_s=options.slurm_timeout_s,
         )
         return SlurmScheduler(tools, ScriptStore(options.state_dir / "scripts", clock), clock, chosen)
     if args.kind == "command":
@@ -180,7 +181,9 @@ def _slurmrestd(options: HookOptions, commands: "SlurmClient", clock: Clock) -> 
 
 def _runner_options(kind: str, options: HookOptions) -> RunnerOptions:
     """Return the runner's options; a lease must outlast the execution of a request."""
-    least = 0 if kind != "command" else int(options.command_timeout_s) + LEASE_BEYOND_S
+    # Of Slurm, a lease takes two commands at least: the questions before a step, and the step itself.
+    steps_s = {"command": options.command_timeout_s, "slurm": 2 * options.slurm_timeout_s}.get(kind)
+    least = 0 if steps_s is None else int(steps_s) + LEASE_BEYOND_S
     return RunnerOptions(options.cluster, options.poll_s, max(options.lease_s, least), options.dry_run)
 
 

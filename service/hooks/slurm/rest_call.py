@@ -68,7 +68,7 @@ class SlurmRestTransport:
             given = None if content is None else json.dumps(content).encode()
             connection.request(method, self._prefix + path, given, headers)
             response = connection.getresponse()
-            while part := response.read(_PART):
+            while part := response.read1(_PART):
                 body += part
                 if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
                     raise SchedulerUnavailable(f"{self.shown}: the answer is too large or too slow")

@@ -43,6 +43,7 @@ class SlurmOptions:
         save_scripts: save the scripts of failed jobs for later submissions.
         link: URL of the service's pages; if set, a line about the failure is written into the job's AdminComment.
         spool: the controller's StateSaveLocation, from which the environments of failed jobs are read.
+        timeout_s: seconds that a command of Slurm may take; a request is begun only if its lease lasts that long.
         settle_s: seconds after writing an intent during which the absence of an effect proves nothing.
     """
 
@@ -52,6 +53,7 @@ class SlurmOptions:
     link: str | None = None
     spool: Path | None = None
     settle_s: float = 20.0
+    timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,7 @@ class SlurmScheduler:
         job = plan.job
         changes = self._changes(job, request)  # errors in these are found before the first step
         if not plan.begun:
-            lease.check()
+            lease.check(self._options.timeout_s)
             try:
                 self._tools.requeue_on_hold(job.job_id)
             except SlurmRefused as error:
@@ -315,7 +317,7 @@ class SlurmScheduler:
         if saved.environment is None:
             submit_options.append("--export=NONE")
         folder = text(job.raw, "current_working_directory")
-        lease.check()
+        lease.check(self._options.timeout_s)
         try:
             new = self._tools.submit(saved.script, submit_options, folder=folder, environment=saved.environment)
         except SlurmRefused as error:

@@ -26,11 +26,12 @@ def request(job_id: str = "7", request_id: str = "r1", **changes: Any) -> Reques
 
 @dataclass
 class Lasting:
-    """A lease that lasts for so many steps."""
+    """A lease that lasts for so many steps, of which none may take longer than `left_s`."""
 
     steps: int = 99
+    left_s: float = 600.0
 
-    def check(self) -> None:
+    def check(self, takes_s: float = 0.0) -> None:
         self.steps -= 1
-        if self.steps < 0:
+        if self.steps < 0 or takes_s > self.left_s:
             raise LeaseExpired("the lease has expired")

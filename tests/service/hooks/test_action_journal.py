@@ -109,6 +109,21 @@ def test_a_file_that_was_never_renamed_is_no_intent(tmp_path: Path) -> None:
     one.close()
 
 
+def test_a_folder_that_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
+    """An entry of somebody else would be carried out: it asks for no consent, and names any job."""
+    folder = tmp_path / "journal"
+    journal(folder).close()
+    folder.chmod(0o777)
+    with pytest.raises(ConfigurationError, match="not everybody may write to"):
+        journal(folder)
+    folder.chmod(0o770)
+    journal(folder).close()
+    if os.geteuid() == 0:
+        os.chown(folder, 12_345, -1)
+        with pytest.raises(ConfigurationError, match="of this user"):
+            journal(folder)
+
+
 def test_two_hooks_in_one_folder_are_refused(tmp_path: Path) -> None:
     one = journal(tmp_path)
     with pytest.raises(ConfigurationError, match="folder of its own"):

@@ -54,6 +54,7 @@ def test_what_the_contract_says_is_read_and_what_it_does_not_is_kept() -> None:
         ("reasons", "because"),
         ("not_before", "2026-11-20T12:00:00"),
         ("not_before", 5),
+        ("not_before", "0001-01-01T00:00:00+23:59"),
     ],
 )
 def test_what_could_do_harm_in_a_command_is_refused_by_its_field(field: str, value: object) -> None:
@@ -74,4 +75,5 @@ def test_a_request_survives_its_way_to_disk(name: str, nodes: list[str], at: dat
 def test_an_unreadable_end_of_a_lease_counts_as_none() -> None:
     assert expiry_of({"expires_at": "soon"}, "expires_at") is None
     assert expiry_of([], "expires_at") is None
+    assert expiry_of({"expires_at": "9999-12-31T23:59:59-23:59"}, "expires_at") is None
     assert expiry_of(ITEM, "expires_at") == datetime(2026, 11, 20, 12, 1, tzinfo=UTC)

@@ -1,6 +1,6 @@
 import logging
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -69,6 +69,46 @@ def test_each_request_is_done_once_and_reported(hook: Hook) -> None:
     assert hook.runner.round() == 0
     assert hook.scheduler.done == ["r1", "r2"]
     assert hook.service.received == [("r1", DONE), ("r2", DONE)]
+
+
+class JumpingClock(FrozenClock):
+    """Time passes evenly; the clock on the wall is set back now and then."""
+
+    jumps_s: float = 0.0
+
+    def now(self) -> datetime:
+        return self.at + timedelta(seconds=self.jumps_s)
+
+
+@pytest.mark.parametrize("when", ["while it is leased", "between the steps"])
+def test_a_clock_that_is_set_back_makes_no_lease_last_longer(
+    hook: Hook, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another hook has the request when its lease has ended: both would act on the job."""
+    clock = JumpingClock(NOW)
+    hook.clock = clock
+    hook.restart()
+    hook.service.waits = [request()]
+
+    def jump(*_arguments: object) -> None:
+        clock.sleep(121)
+        clock.jumps_s = -3600
+
+    if when == "while it is leased":
+        leases = hook.service.lease
+
+        def lease(most: int, seconds: int) -> Sequence[Request]:
+            found = leases(most, seconds)
+            if found:
+                jump()
+            return found
+
+        monkeypatch.setattr(hook.service, "lease", lease)
+    else:
+        monkeypatch.setattr(hook.scheduler, "_die", lambda at: jump() if at == 2 else None)
+    hook.runner.round()
+    hook.runner.round()
+    assert hook.scheduler.done == []
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

@@ -239,6 +239,18 @@ def test_nothing_is_executed_after_the_lease(bench: Bench, hook: SlurmScheduler)
     assert bench.job(job)["job_state"] == ["FAILED"]
 
 
+@pytest.mark.parametrize("action", ["requeue", "submit"])
+def test_no_step_begins_that_could_end_after_the_lease(bench: Bench, hook: SlurmScheduler, action: str) -> None:
+    """A command that hangs is accepted late: the next holder does not see it, and the job would run twice."""
+    job = bench.failed()
+    before = bench.job(job)
+    wanted = request(job, f"short{action}", action=action)
+    assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+    with pytest.raises(LeaseExpired):
+        hook.execute(wanted, Lasting(left_s=59))
+    assert bench.job(job)["job_state"] == before["job_state"] == ["FAILED"]
+
+
 def test_a_recently_started_request_is_waited_for(bench: Bench, tools: SlurmClient, scripts: ScriptStore) -> None:
     job = bench.failed()
     careful = SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=30))
