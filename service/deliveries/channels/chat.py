@@ -54,7 +54,7 @@ class ChatChannel:
             raise ConfigurationError("chats and mail need the extra: pip install 'faultline[chat]'") from None
         logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it logs addresses, which contain tokens
         self._apprise = apprise
-        self._process = ChatProcess()
+        self._process = ChatProcess(allow)
         self._url = url
         self._mail = schema in MAIL
         self._in_parts = schema in IN_PARTS

@@ -75,6 +75,28 @@ def test_a_receiver_that_fails_redirects_or_is_closed_is_tried_again() -> None:
     assert talk.send([due(3)]).kind == "retry"
 
 
+@pytest.mark.parametrize("schema", ["mmost", "mailto"])
+def test_a_name_that_changes_its_address_after_the_check_reaches_no_internal_server(
+    schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library that sends looks the name up once more."""
+    monkeypatch.setattr("service.deliveries.channels.chat.permitted", lambda *_, **__: "192.0.2.1")
+    address = {
+        "mmost": "mmost://localhost:{port}/abcdefghijklmnopqrstuvwxyz",
+        "mailto": "mailto://localhost:{port}?from=f@org.example&to=ana@org.example",
+    }[schema]
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        server.settimeout(0.2)
+        url = address.format(port=server.getsockname()[1])
+        chat = ChatChannel(url, SCHEMAS, [], timeout_s=5)
+        outcome = chat.send([due(3)])
+        chat.close()
+        with pytest.raises(TimeoutError):
+            server.accept()
+    assert outcome.kind == "retry"
+    assert "internal" in outcome.detail
+
+
 def test_an_address_outside_the_listed_networks_is_not_reached() -> None:
     internal = ChatChannel("mmost://10.1.2.3/abcdefghijklmnopqrstuvwxyz", SCHEMAS, [LOOPBACK], timeout_s=1)
     outcome = internal.send([due(1)])
