@@ -10,6 +10,7 @@ from service import setting_checks
 from service.errors import FieldError
 
 PREFIX = "FAULTLINE_"
+MOST_BYTES = 64 * 1024  # of a file with a secret (judgement)
 # Prefixes of programs that read their own settings.
 OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_", "FAULTLINE_CLIENT_")
 
@@ -66,7 +67,7 @@ def given_values(given: Mapping[str, str], fields: Fields) -> tuple[dict[str, An
             if name in values:
                 problems.append(FieldError(variable, f"only one of it and {PREFIX}{name.upper()}"))
             try:
-                values[name] = Path(value).read_text(encoding="utf-8").strip()
+                values[name] = small_text(Path(value))
             except (OSError, ValueError) as error:
                 problems.append(FieldError(variable, "a readable file", getattr(error, "strerror", None)))
                 continue
@@ -76,6 +77,20 @@ def given_values(given: Mapping[str, str], fields: Fields) -> tuple[dict[str, An
         if expected is not None:
             problems.append(FieldError(variable, expected))
     return values, problems
+
+
+def small_text(path: Path, encoding: str = "utf-8") -> str:
+    """The text of a file with a secret, without white space around it.
+
+    Raises:
+        OSError: it can't be read.
+        ValueError: it is no text, or longer than any secret: a device, or a log, has no end.
+    """
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"longer than {MOST_BYTES} bytes")
+    return content.decode(encoding).strip()
 
 
 def without_secrets(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from service.errors import ConfigurationError
+from service.setting_texts import small_text
 
 STANDARD_INPUT = "-"
 
@@ -64,7 +65,7 @@ def read_token(path: Path) -> str:
         ConfigurationError: the file can't be read, or holds something else than one token.
     """
     try:
-        token = path.read_text(encoding="ascii").strip()
+        token = small_text(path, "ascii")
     except OSError as error:
         raise ConfigurationError(f"--token-file: {path}: {error.strerror}") from None
     except ValueError:

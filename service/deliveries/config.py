@@ -19,6 +19,7 @@ from service.deliveries.channels.channel import OWNER, PLAIN_USER, Dedup, Severi
 from service.deliveries.channels.signing import key_of
 from service.deliveries.records import FailureFacts
 from service.errors import ConfigurationError
+from service.setting_texts import small_text
 
 VARIABLE = "FAULTLINE_DELIVERY_FILE"
 REFERENCE = "file:/path or env:NAME (secrets do not stand in this file)"
@@ -335,8 +336,8 @@ def _referenced(value: Any) -> str:
             raise ValueError(f"the environment has no {where}")
         return found.strip()
     try:
-        return Path(where).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        return small_text(Path(where))
+    except (OSError, ValueError):
         raise ValueError(f"{where} can't be read") from None
 
 

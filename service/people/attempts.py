@@ -1,4 +1,4 @@
-"""Limits of logins, counted in the database for all processes together. An attempt counts from its start until it succeeds.
+"""Limits of logins, counted in the database for all processes. An attempt counts from its start until it succeeds.
 
 Successful ones have a limit of their own: each takes as much of the processor, and adds to the audit log.
 

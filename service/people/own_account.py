@@ -7,9 +7,7 @@ from service.people.attempts import RETRY_AFTER_S, LoginAttempts
 from service.people.repository.accounts import Account
 
 
-def change_password(
-    store: Store, account: Account, *, address: str, current: str, new: str, keep: str
-) -> int:
+def change_password(store: Store, account: Account, *, address: str, current: str, new: str, keep: str) -> int:
     """Replace the password of a person who knows the current one, and end the person's other sessions.
 
     Args:

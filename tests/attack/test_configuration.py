@@ -42,6 +42,15 @@ def test_an_empty_file_of_a_secret_stops_the_start(
     assert "FAULTLINE_PROXY_SECRET_FILE" in capsys.readouterr().err
 
 
+def test_a_file_of_a_secret_without_an_end_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It would be read until the memory is full."""
+    set_environment(monkeypatch, tmp_path, AUDIT_KEY_FILE="/dev/zero")
+    assert main(["serve", "--port", "0"]) == 2
+    assert "FAULTLINE_AUDIT_KEY_FILE: expected a readable file" in capsys.readouterr().err
+
+
 def certificate(folder: Path, kind: str) -> str:
     """A file that holds no certificate, a folder, or nothing at all."""
     made = folder / kind

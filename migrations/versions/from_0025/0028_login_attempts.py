@@ -1,4 +1,4 @@
-"""Attempts to log in, counted for all processes. An older version counts its own in memory and leaves the table alone."""
+"""Attempts to log in, counted for all processes. An older version counts in memory and leaves the table alone."""
 
 import sqlalchemy as sa
 from alembic import op

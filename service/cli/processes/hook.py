@@ -23,6 +23,7 @@ from service.hooks.options import HookOptions, read
 from service.hooks.request import Scheduler
 from service.hooks.runner import HookRunner, RunnerOptions
 from service.hooks.webhook_listener import WakeUp, WebhookListener
+from service.setting_texts import small_text
 from service.shutdown import SignalShutdownFlag
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _token(path: Path) -> Callable[[], str]:
 def _keys(path: Path) -> Callable[[], Sequence[bytes]]:
     def read_keys() -> Sequence[bytes]:
         try:
-            keys = [signing.key_of(line) for line in path.read_text(encoding="ascii").split()]
+            keys = [signing.key_of(line) for line in small_text(path, "ascii").split()]
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path} can't be read as the webhooks' secret: {error}") from None
         if not keys:

@@ -27,7 +27,11 @@ def check(services: ProcessServices) -> None:
     if exposed is not None:
         log.warning("FAULTLINE_MODEL_DIR: %s", exposed)
     if services.settings.kafka_bootstrap_servers:
-        services.kafka  # noqa: B018 - created on first access
+        if services.kafka.sends_password:
+            log.warning(
+                "FAULTLINE_KAFKA_SECURITY_PROTOCOL: SASL_PLAINTEXT with PLAIN sends the broker's password unencrypted;"
+                " use SASL_SSL, or SCRAM-SHA-512 in FAULTLINE_KAFKA_SASL_MECHANISM"
+            )
         services.node_event_kafka  # noqa: B018 - as above
 
 

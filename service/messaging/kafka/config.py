@@ -49,7 +49,8 @@ class KafkaConfig:
     the usual limit of brokers.
 
     Raises:
-        ConfigurationError: no broker, no topic, an invalid name, or the dead-letter topic is also consumed.
+        ConfigurationError: no broker, no topic, an invalid name, the dead-letter topic is also consumed, the protocol
+            would not use the certificates or the login that are given, or it needs a login.
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -83,6 +84,29 @@ class KafkaConfig:
         if self.dead_letter_topic in self.clusters:
             expected = "a topic that is not read (its letters would come back for ever)"
             raise _wrong("FAULTLINE_DEAD_LETTER_TOPIC", expected, self.dead_letter_topic)
+        self._check_protocol()
+
+    def _check_protocol(self) -> None:
+        """A certificate or login that the protocol ignores was meant to protect the connection."""
+        tls, sasl = "SSL" in self.security_protocol, self.security_protocol.startswith("SASL")
+        for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_password"):
+            if getattr(self, name) is not None and not tls:
+                expected = f"with FAULTLINE_KAFKA_{name.upper()}: SSL or SASL_SSL, since others do not encrypt"
+                raise _wrong("FAULTLINE_KAFKA_SECURITY_PROTOCOL", expected, self.security_protocol)
+        for name in ("sasl_mechanism", "sasl_username", "sasl_password"):
+            given = getattr(self, name) is not None
+            if given and not sasl:
+                expected = (
+                    f"with FAULTLINE_KAFKA_{name.upper()}: SASL_SSL or SASL_PLAINTEXT, since others do not log in"
+                )
+                raise _wrong("FAULTLINE_KAFKA_SECURITY_PROTOCOL", expected, self.security_protocol)
+            if sasl and not given:
+                raise _wrong(f"FAULTLINE_KAFKA_{name.upper()}", f"a value with {self.security_protocol}", "")
+
+    @property
+    def sends_password(self) -> bool:
+        """Whether the password goes over the network as it is."""
+        return self.security_protocol == "SASL_PLAINTEXT" and self.sasl_mechanism == "PLAIN"
 
     @property
     def clusters(self) -> Mapping[str, str]:

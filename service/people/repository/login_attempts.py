@@ -28,7 +28,7 @@ class AttemptReader(TimedReader):
             .where(login_attempts.c.key.in_(keys), login_attempts.c.until > utc(self._clock.now()))
             .group_by(login_attempts.c.key)
         )
-        return Counter({key: number for key, number in self._connection.execute(counted)})
+        return Counter(dict(self._connection.execute(counted).tuples().all()))
 
     def is_known(self, name: str, place: str) -> bool:
         """Whether somebody of this name logged in from this place in the last 90 days."""

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from service.errors import ConfigurationError
@@ -27,6 +29,11 @@ def test_a_wrong_topic_is_named_with_what_was_expected(wrong: str) -> None:
         ({"topics": ("jobs", "jobs=orion")}, "FAULTLINE_KAFKA_TOPICS: expected each topic once"),
         ({"group_id": ""}, "FAULTLINE_KAFKA_GROUP_ID"),
         ({"dead_letter_topic": "not a topic"}, "FAULTLINE_DEAD_LETTER_TOPIC"),
+        ({"ssl_cafile": Path("ca.pem")}, "FAULTLINE_KAFKA_SECURITY_PROTOCOL: expected with FAULTLINE_KAFKA_SSL_CAFILE"),
+        ({"ssl_keyfile": Path("k"), "security_protocol": "SASL_PLAINTEXT"}, "FAULTLINE_KAFKA_SECURITY_PROTOCOL"),
+        ({"sasl_password": "x", "security_protocol": "SSL"}, "FAULTLINE_KAFKA_SECURITY_PROTOCOL"),
+        ({"security_protocol": "SASL_SSL"}, "FAULTLINE_KAFKA_SASL_MECHANISM: expected a value with SASL_SSL"),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}, "FAULTLINE_KAFKA_SASL_USERNAME"),
         ({"dead_letter_topic": "jobs"}, "FAULTLINE_DEAD_LETTER_TOPIC: expected a topic that is not read"),
     ],
 )
@@ -36,7 +43,10 @@ def test_what_is_missing_or_wrong_is_named(changes: dict[str, object], name: str
 
 
 def test_secrets_are_not_shown() -> None:
-    made = config(security_protocol="SASL_SSL", sasl_username="reader", sasl_password="hunter2", ssl_password="hunter3")
+    login = {"sasl_mechanism": "PLAIN", "sasl_username": "reader", "sasl_password": "hunter2"}
+    made = config(security_protocol="SASL_SSL", ssl_password="hunter3", **login)
+    assert not made.sends_password
+    assert config(security_protocol="SASL_PLAINTEXT", **login).sends_password
     assert "hunter" not in repr(made)
     assert made.connection()["sasl_plain_password"] == "hunter2"
     assert made.connection()["ssl_password"] == "hunter3"
