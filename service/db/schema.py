@@ -68,10 +68,20 @@ def is_of_one_database(name: str | None, kind: str) -> bool:
 
 
 def current(connection: Connection) -> str | None:
-    """The revision of a database; None if it has none."""
+    """The revision of a database; None if it has none.
+
+    Raises:
+        ConfigurationError: it has several, which no version of this program writes.
+    """
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    found = connection.execute(text("SELECT version_num FROM alembic_version ORDER BY version_num")).scalars().all()
+    if len(found) > 1:
+        raise ConfigurationError(
+            f"the database has several revisions ({', '.join(map(str, found[:4]))}), of which alembic_version may hold"
+            " one: restore a backup, or delete those that were added"
+        )
+    return str(found[0]) if found else None
 
 
 def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | None]:
@@ -82,7 +92,8 @@ def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | N
 
     Raises:
         Unavailable: no answer, or a lock was not acquired in time; nothing was changed.
-        ConfigurationError: the file cannot be created, or the database is newer than this version.
+        ConfigurationError: the file cannot be created, the database is newer than this version, or its revision is
+            lost.
     """
     from alembic import command  # noqa: PLC0415 - slow to import; only an upgrade needs it
 
@@ -90,6 +101,11 @@ def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | N
     with errors_translated(engine), _with_timeouts(engine) as connection:
         before = current(connection)
         _refuse_newer(before)
+        if before is None and inspect(connection).has_table("failures"):
+            raise ConfigurationError(
+                "the database has tables of this service, and alembic_version has no revision of them: restore a whole"
+                " backup, or write the revision there"
+            )
         logging.getLogger("alembic").setLevel(logging.WARNING)
         command.upgrade(config(connection), revision)
         return before, current(connection)

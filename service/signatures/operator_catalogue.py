@@ -21,6 +21,8 @@ explains them, and the limits of literals and patterns. An entry with the id of 
 entries that match one of the examples count only as context where the own entry matches too: the own one decides.
 """
 
+import os
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -136,12 +138,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
-    try:
-        data = path.read_bytes() if path.stat().st_size <= FILE_BYTES else None
-    except OSError as error:
-        raise CatalogueError(f"{name}: {error.strerror or error}") from None
-    if data is None:
-        raise CatalogueError(f"{name}: expected at most {FILE_BYTES:,} bytes")
+    data = _content(path, name)
     try:
         content = toml_positions.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -154,6 +151,21 @@ def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         raise CatalogueError(f"{name}: signature: expected [[signature]] tables")
     return tables
+
+
+def _content(path: Path, name: str) -> bytes:
+    """The bytes of a file. A FIFO would hold up all failures, and a device has no end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise CatalogueError(f"{name}: not a regular file")
+            data = file.read(FILE_BYTES + 1)
+    except OSError as error:
+        raise CatalogueError(f"{name}: {error.strerror or error}") from None
+    if len(data) > FILE_BYTES:
+        raise CatalogueError(f"{name}: expected at most {FILE_BYTES:,} bytes")
+    return data
 
 
 def _entry(raw: Mapping[str, Any], file: str, where: str, packaged: Catalogue) -> OperatorEntry:

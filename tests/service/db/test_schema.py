@@ -113,6 +113,26 @@ def test_a_newer_database_is_refused(empty_url: str) -> None:
                 act()
 
 
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("INSERT INTO alembic_version VALUES ('0026')", "several revisions"),
+        ("DELETE FROM alembic_version", "no revision of them"),
+        ("DROP TABLE alembic_version", "no revision of them"),
+    ],
+)
+def test_a_database_whose_revision_is_lost_is_not_upgraded(empty_url: str, statement: str, reason: str) -> None:
+    """Alembic began from any of several, or from the first: it ended with a traceback in the middle."""
+    with closing(Store(empty_url)) as store:
+        store.upgrade()
+        with engine_of(store).begin() as connection:
+            connection.execute(text(statement))
+        with pytest.raises(ConfigurationError, match=reason):
+            store.upgrade()
+        with pytest.raises(ConfigurationError, match="several revisions|no schema yet"):
+            store.check()
+
+
 def test_a_missing_schema_is_reported_by_any_use(empty_url: str) -> None:
     with closing(Store(empty_url)) as store:
         if store.dialect == "sqlite":

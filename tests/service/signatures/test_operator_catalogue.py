@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,23 @@ def test_an_id_is_used_once(tmp_path: Path) -> None:
     write(tmp_path, QUOTA)
     write(tmp_path, QUOTA, name="storage.toml")
     with pytest.raises(CatalogueError, match=r"storage\.toml: entry 1 \(site\.scratch-quota\): id: used in site\.toml"):
+        read(tmp_path)
+
+
+def test_what_is_no_regular_file_or_has_no_end_is_named(tmp_path: Path) -> None:
+    """A FIFO held up the start, and later the diagnosis of every failure; a device was read without an end."""
+    named = tmp_path / "quota.toml"
+    named.symlink_to("/dev/zero")
+    with pytest.raises(CatalogueError, match=r"quota.toml: not a regular file"):
+        read(tmp_path)
+    named.unlink()
+    os.mkfifo(named)
+    with pytest.raises(CatalogueError, match=r"quota.toml: not a regular file"):
+        read(tmp_path)
+    named.unlink()
+    with named.open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    with pytest.raises(CatalogueError, match=r"quota.toml: expected at most"):
         read(tmp_path)
 
 
