@@ -45,8 +45,9 @@ class KafkaConfig:
     """Connection, topics and group.
 
     `topics` as in FAULTLINE_KAFKA_TOPICS. `fetch_bytes`: maximum size of one fetch (a single larger record is still
-    fetched). `frame_bytes`: maximum size of a broker's response; larger records could never be read, so it is far above
-    the usual limit of brokers.
+    fetched). `frame_bytes`: maximum size of a broker's response; a larger record can never be read, so it is far above
+    the usual limit of brokers. The client takes that much memory as soon as four bytes announce it, for each
+    connection, and what is no broker announces anything: an error of TLS stands for 352 MB.
 
     Raises:
         ConfigurationError: no broker, no topic, an invalid name, the dead-letter topic is also consumed, the protocol
@@ -67,7 +68,7 @@ class KafkaConfig:
     sasl_username: str | None = None
     sasl_password: str | None = field(default=None, repr=False)
     fetch_bytes: int = 32 * 1024 * 1024
-    frame_bytes: int = 1024 * 1024 * 1024
+    frame_bytes: int = 128 * 1024 * 1024
     max_poll_interval_ms: int = 600_000
     request_timeout_ms: int = 30_000
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, errors
 from kafka.admin import NewTopic
+from kafka.net import transport
 from kafka.net.compat import KafkaNetClient
 
 from service.errors import ConfigurationError, FaultlineError, Unavailable
@@ -23,6 +24,8 @@ CA_FILE = "FAULTLINE_KAFKA_SSL_CAFILE"
 TIMEOUT_S = 2.0
 MOST = 3  # servers that are tried
 ASK_MS = 5_000
+PORTION_BYTES = 1024 * 1024
+_READ_BYTES = 64 * 1024
 BROKERS_DEFAULT = -1
 
 
@@ -86,6 +89,29 @@ FOR_GOOD = (
 )
 
 
+def received(one: Any) -> tuple[bytes, errors.KafkaError | None]:
+    """What a transport of the client has received, in portions, and the error that ends it.
+
+    The client's own function reads until nothing is left, which never happens where the other side sends faster: an
+    endless answer filled gigabytes before a byte of it was looked at.
+    """
+    connection = one._sock  # noqa: SLF001 - there is no public way
+    decrypted: Callable[[], int] = getattr(connection, "pending", int)  # of TLS: no more data announces these bytes
+    parts, size = list[bytes](), 0
+    while size < PORTION_BYTES or decrypted():
+        try:
+            part = connection.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            break
+        except (OSError, ValueError, AttributeError) as error:  # the latter two if it was closed meanwhile
+            return b"".join(parts), errors.KafkaConnectionError(error)
+        if not part:
+            return b"".join(parts), errors.KafkaConnectionError("socket disconnected")
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts), None
+
+
 class Fenced(ConfigurationError):
     """Another member of the group uses this member's name."""
 
@@ -116,6 +142,8 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
     Raises:
         Unavailable, ConfigurationError: see `translated`.
     """
+    for kind in (transport.KafkaTCPTransport, transport.KafkaSSLTransport):
+        kind._sock_recv = received  # noqa: SLF001 - there is no public way
     started: list[Any] = []
 
     def client(**settings: Any) -> Any:

@@ -1,8 +1,13 @@
+import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from kafka.errors import KafkaConnectionError, KafkaProtocolError
+from kafka.protocol.parser import KafkaProtocol
 
 from service.errors import ConfigurationError
+from service.messaging.kafka import connect
 from service.messaging.kafka.config import KafkaConfig, instance_id, topic_clusters
 
 
@@ -50,6 +55,51 @@ def test_secrets_are_not_shown() -> None:
     assert "hunter" not in repr(made)
     assert made.connection()["sasl_plain_password"] == "hunter2"
     assert made.connection()["ssl_password"] == "hunter3"
+
+
+@pytest.mark.parametrize("beginning", [b"\x15\x03\x03\x00", b"HTTP", b"\x3f\xff\xff\xff", b"\xff\xff\xff\xff"])
+def test_no_memory_is_taken_for_what_no_broker_sends(beginning: bytes) -> None:
+    """A port of TLS, of a web server, or a hostile broker: four bytes took a gigabyte for each connection."""
+    parser = KafkaProtocol(receive_message_max_bytes=config().frame_bytes)
+    with pytest.raises(KafkaProtocolError):
+        parser.receive_bytes(beginning)
+
+
+class Endless:
+    """A connection whose other side sends faster than it is read; with TLS, some of it is decrypted already."""
+
+    def __init__(self, decrypted: int = 0) -> None:
+        self.decrypted = decrypted
+        self.sent = 0
+
+    def recv(self, size: int) -> bytes:
+        assert self.sent < 10 * connect.PORTION_BYTES
+        self.sent += size
+        self.decrypted = max(0, self.decrypted - size)
+        return bytes(size)
+
+    def pending(self) -> int:
+        return self.decrypted
+
+
+@pytest.mark.parametrize("decrypted", [0, 3 * connect.PORTION_BYTES])
+def test_an_answer_without_an_end_is_read_in_portions(decrypted: int) -> None:
+    found, error = connect.received(SimpleNamespace(_sock=Endless(decrypted)))
+    assert error is None
+    assert len(found) == max(connect.PORTION_BYTES, decrypted)
+
+
+def test_what_was_received_before_the_end_is_not_lost() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        here.setblocking(False)
+        there.sendall(b"answer")
+        assert connect.received(SimpleNamespace(_sock=here)) == (b"answer", None)
+        there.sendall(b"last")
+        there.close()
+        found, error = connect.received(SimpleNamespace(_sock=here))
+    assert found == b"last"
+    assert isinstance(error, KafkaConnectionError)
 
 
 def test_a_members_name_is_stable_and_one_that_kafka_takes() -> None:
