@@ -24,6 +24,7 @@ from service.deliveries.channels.channel import (
     verdict_of,
 )
 from service.deliveries.channels.http import Poster, of_service, post
+from service.deliveries.channels.message_text import plain_text
 from service.deliveries.records import DueDelivery
 
 
@@ -74,7 +75,11 @@ class AlertmanagerChannel:
         link = failure_link(self._public_url, message)
         return {
             "labels": {name: str(value) for name, value in labels.items() if value},
-            "annotations": {"summary": summary(message), "description": str(verdict.get("explanation") or "")},
+            # What sends alerts on to chats and mail takes markup in annotations for its own.
+            "annotations": {
+                "summary": plain_text(summary(message)),
+                "description": plain_text(str(verdict.get("explanation") or "")),
+            },
             "startsAt": min(message.created_at, now).isoformat(),
             "endsAt": (now if ends_incident(message) else now + self._lasts).isoformat(),
             **({} if link is None else {"generatorURL": link}),

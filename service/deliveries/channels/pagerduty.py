@@ -19,9 +19,12 @@ from service.deliveries.channels.channel import (
     verdict_of,
 )
 from service.deliveries.channels.http import Poster, of_service, post
+from service.deliveries.channels.message_text import plain_text
 from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255
+LONGEST_SUMMARY = 1024
+DETAILS = ("job_id", "attempt", "side", "cause", "confidence", "decision")
 TYPES = ALERTS | {"resubmission.succeeded"}
 
 
@@ -69,15 +72,15 @@ class PagerDutyChannel:
             "client": "Faultline",
             **({} if link is None else {"client_url": link}),
             "payload": {
-                "summary": summary(message),
+                "summary": plain_text(summary(message))[:LONGEST_SUMMARY],
                 "source": node_of(verdict) or message.key,
                 "severity": self._severity.get(str(verdict.get("side")), DEFAULT_SEVERITY),
                 "timestamp": timestamp(message),
                 "group": verdict.get("cluster"),
                 "class": verdict.get("cause"),
                 "custom_details": {
-                    name: verdict.get(name)
-                    for name in ("job_id", "attempt", "side", "cause", "confidence", "decision", "explanation")
+                    **{name: verdict.get(name) for name in DETAILS},
+                    "explanation": plain_text(str(verdict.get("explanation") or "")),
                 },
             },
         }

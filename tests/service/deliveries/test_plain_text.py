@@ -1,13 +1,18 @@
 """Nothing in a text of a job becomes a mention, a link or markup at the receiver."""
 
 import re
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from service.deliveries.channels.alertmanager import AlertmanagerChannel
 from service.deliveries.channels.message_text import plain_text, text, title
+from service.deliveries.channels.pagerduty import PagerDutyChannel
 from tests.service.deliveries.receivers import Inbox
-from tests.service.deliveries.sample_messages import due, payload
+from tests.service.deliveries.sample_messages import due, payload, poster
 from tests.service.deliveries.test_chat import channel, inbox, text_of
+from tests.service.frozen_clock import FrozenClock
 
 __all__ = ["inbox"]
 HOSTILE = (
@@ -70,6 +75,20 @@ def test_a_message_has_no_link_but_its_own(given: str) -> None:
         assert own.fullmatch(lines[-1])
         others = [line for line in lines if not own.fullmatch(line)]
         assert not ACTIVE.search("".join([*others, title(messages)])), lines
+
+
+@pytest.mark.parametrize("given", HOSTILE)
+def test_an_alert_that_is_sent_on_to_a_chat_has_no_mention_and_no_link_of_a_job(given: str) -> None:
+    """Alertmanager and PagerDuty send on what they get, and chats turn `<!channel>` into a mention there too."""
+    verdict = {"side": "user", "cause": "USER.1", "explanation": f"x {given}", "decision": "ask"}
+    clock = FrozenClock(datetime(2026, 11, 20, tzinfo=UTC))
+    message = due(7, payload=payload(7) | {"headline": given, "verdict": verdict})
+    alert = AlertmanagerChannel("https://am.example", poster(), clock, severity={}, lasts_s=60).alert(message)
+    event = PagerDutyChannel("https://pd.example", "key", poster(), clock, severity={}).event(message)
+    details: Any = event["payload"]
+    annotations: Any = alert["annotations"]
+    shown = [*annotations.values(), details["summary"], details["custom_details"]["explanation"]]
+    assert not [one for one in shown if ACTIVE.search(one)]
 
 
 @pytest.mark.parametrize("user", ["ana,boss@org.example", "a b", "../x", "ana%2Cb", "ana\nx", "@ana", "", "x" * 65])
