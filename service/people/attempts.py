@@ -13,6 +13,7 @@ from hashlib import sha256
 from ipaddress import ip_address
 
 from service.db.session import Store, UnitOfWork
+from service.people import passwords
 from service.people.repository.login_attempts import AttemptReader
 
 RETRY_AFTER_S = 300
@@ -57,8 +58,10 @@ class LoginAttempts:
         """Count an attempt; None if a limit is reached. To be called before a password is hashed.
 
         Raises:
-            Unavailable: the database does not answer.
+            Unavailable: the database does not answer, or too many passwords are being checked.
         """
+        if name:  # a flood of guesses writes no more than can be checked
+            passwords.check_room()
         network, folded = network_of(address), name.casefold()[:200]
         with self._store.reading() as reading:  # what is refused writes nothing
             if _exceeded(reading.login_attempts, _limits(reading.login_attempts, network, folded)):

@@ -61,11 +61,26 @@ def verify(stored: str | None, password: str) -> bool:
     return found and stored is not None
 
 
+def check_room() -> None:
+    """Return if a password can be checked now: what would be refused then need not be counted before.
+
+    Raises:
+        Unavailable: too many passwords are being checked.
+    """
+    if not _admitted.acquire(blocking=False):
+        raise _too_many()
+    _admitted.release()
+
+
+def _too_many() -> Unavailable:
+    return Unavailable("too many passwords are being checked at once: try again in a few seconds")
+
+
 @contextmanager
 def _one_of_few() -> Iterator[None]:
     """Wait for one of the few hashes that run at once."""
     if not _admitted.acquire(blocking=False):
-        raise Unavailable("too many passwords are being checked at once: try again in a few seconds")
+        raise _too_many()
     try:
         with _running:
             yield

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyotp
 import pytest
@@ -128,6 +129,18 @@ def test_processes_that_share_a_database_share_the_limits(world: World) -> None:
     world.clock.sleep(301)
     assert tries("192.0.2.1", "ana", 40) == 10
     assert tries("198.51.100.77", "bo", 10) == 0, "wrong codes count for a day"
+
+
+def test_what_can_not_be_checked_is_not_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt of a flood held up whoever else writes to the database."""
+    monkeypatch.setattr(passwords, "_admitted", threading.BoundedSemaphore(1))
+    attempts, writes = LoginAttempts(world.store), Mock(wraps=world.store.unit_of_work)
+    with passwords._admitted:
+        monkeypatch.setattr(world.store, "unit_of_work", writes)
+        with pytest.raises(Unavailable):
+            attempts.start("192.0.2.1", "ana")
+    writes.assert_not_called()
+    assert attempts.start("192.0.2.1", "ana") is not None
 
 
 def test_no_account_makes_the_service_forget_where_others_logged_in(world: World) -> None:

@@ -24,11 +24,11 @@ class AttemptReader(TimedReader):
     def counts(self, keys: Sequence[str]) -> Mapping[str, int]:
         """The number of attempts that count now, by key; 0 for others."""
         counted = (
-            select(login_attempts.c.key, func.count())
+            select(login_attempts.c.key, func.count().label("number"))
             .where(login_attempts.c.key.in_(keys), login_attempts.c.until > utc(self._clock.now()))
             .group_by(login_attempts.c.key)
         )
-        return Counter(dict(self._connection.execute(counted).tuples().all()))
+        return Counter({row.key: row.number for row in self._connection.execute(counted)})
 
     def is_known(self, name: str, place: str) -> bool:
         """Whether somebody of this name logged in from this place in the last 90 days."""
