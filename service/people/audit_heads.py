@@ -18,6 +18,7 @@ from service.clock import Clock
 from service.db.session import Store
 from service.errors import ConfigurationError
 from service.people.repository.audit_log import AuditLogReader
+from service.sql.types import HIGHEST_ID
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,9 @@ class AuditHeads:
         try:
             read = orjson.loads(line)
             head = AuditHead(str(read["at"]), int(read["entries"]), str(read["hash"]))
-        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, OverflowError):
+            return None
+        if not 0 < head.entries <= HIGHEST_ID:
             return None
         signed = self._key is None or hmac.compare_digest(str(read.get("mac", "")), self._mac(head))
         return head if signed else None

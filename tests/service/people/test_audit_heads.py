@@ -146,6 +146,19 @@ def test_heads_can_not_be_changed_without_the_key(database: Callable[[bytes | No
     assert "cannot be read" in problems(store, heads)
 
 
+@pytest.mark.parametrize("entries", ["1e30", "123456789012345678901234567890", "-1", "true", '"1"', "[]", "NaN"])
+def test_a_line_that_is_no_head_is_named_and_ends_nothing(
+    database: Callable[[bytes | None], Store], tmp_path: Path, entries: str
+) -> None:
+    store, file = database(None), tmp_path / "heads"
+    fill(store)
+    file.write_text(f'{{"at": "2026", "entries": {entries}, "hash": "x"}}\n[1]\n"x"\n{"[" * 5000}\n', encoding="utf-8")
+    with store.reading() as reading:
+        number, problems = AuditHeads(file, None).problems(reading.audit_log)
+    assert number == 4
+    assert len(problems) == 4
+
+
 def test_a_head_is_exported_once_and_the_file_is_private(
     database: Callable[[bytes | None], Store], tmp_path: Path
 ) -> None:
