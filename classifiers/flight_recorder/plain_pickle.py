@@ -5,6 +5,7 @@ None are known. Opcodes that import or call anything are errors.
 """
 
 import pickletools
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -118,4 +119,8 @@ class _Machine:
             raise PickleRefused("items are set in something that is not a dict")
         if any(type(key) not in _KEYS for key in values[::2]):  # the hash of a folded tuple may take for ever
             raise PickleRefused("a key that is neither text nor number")
+        # Python takes whole numbers modulo this one as their hashes: a dict of its multiples takes the square of their
+        # number, an hour for those of one dump.
+        if any(type(key) is int and abs(key) >= sys.hash_info.modulus for key in values[::2]):
+            raise PickleRefused("a number as a key that is too large")
         self._stack[-1].update(zip(values[::2], values[1::2], strict=True))
