@@ -131,6 +131,13 @@ def test_processes_that_share_a_database_share_the_limits(world: World) -> None:
     assert tries("198.51.100.77", "bo", 10) == 0, "wrong codes count for a day"
 
 
+def test_attempts_at_one_moment_do_not_pass_the_limit_together(world: World) -> None:
+    processes = [LoginAttempts(world.store) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        started = list(pool.map(lambda one: one.start("192.0.2.1", "ana"), processes * 4))
+    assert len([one for one in started if one is not None]) == 10
+
+
 def test_what_can_not_be_checked_is_not_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each attempt of a flood held up whoever else writes to the database."""
     monkeypatch.setattr(passwords, "_admitted", threading.BoundedSemaphore(1))
