@@ -179,16 +179,16 @@ class SlurmScheduler:
 
     def _going(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled:
         """Evaluate a pending or running job: started by our own first step, by Slurm or by a person."""
-        ours = (
-            begun_at is not None
-            and job.waits_on_hold
-            and not job.held_by_administrator
-            and job.description == REQUEUED_ON_HOLD
-            and job.submitted_at is not None
-            and job.submitted_at >= begun_at - CLOCKS
-        )
-        if ours:
+        requeued = job.waits_on_hold and not job.held_by_administrator and job.description == REQUEUED_ON_HOLD
+        since = None if begun_at is None else begun_at - CLOCKS
+        if requeued and since is not None and job.submitted_at is not None and job.submitted_at >= since:
             return self._plan(request, job, begun=True)
+        if requeued and begun_at is None and request.lease_count > 1:
+            return Settled(
+                "unknown",
+                "it is in the queue again, on hold, perhaps by another hook that ended in the middle of this request:"
+                " a person has to release it",
+            )
         on_hold = ", on hold" if job.waits_on_hold else ""
         return Settled("already_done", f"it is {job.states[0]}{on_hold} again already, by Slurm itself or a person")
 

@@ -190,6 +190,10 @@ def test_a_hook_killed_after_the_first_step_takes_up_its_own_job_only(bench: Ben
     before = hook.inspect(request(job, "half1"), begun_at=begun + timedelta(hours=1))  # put on hold before it was begun
     assert isinstance(before, Settled)
     assert before.result == "already_done"
+    # Another hook, which has the next lease, does not report a job as done that would wait for ever.
+    elsewhere = hook.inspect(request(job, "half1", extra={"lease_count": 2}), begun_at=None)
+    assert isinstance(elsewhere, Settled)
+    assert (elsewhere.result, "a person has to release it" in elsewhere.detail) == ("unknown", True)
     seen = hook.inspect(wanted, begun_at=begun)
     assert isinstance(seen, Ready)
     assert seen.begun
