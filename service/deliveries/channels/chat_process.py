@@ -164,6 +164,8 @@ class _Gate:
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event not in _CONNECTS or arguments[0].family not in {socket.AF_INET, socket.AF_INET6}:
             return
+        if arguments[1] is None:  # sent over a connection, which was checked when it was made
+            return
         host = arguments[1][0] if isinstance(arguments[1], tuple) else ""
         if not self._permits(str(host)):
             self.refused = f"connects to {str(host)[:80]}: internal, and not in a network under [network] allow"
