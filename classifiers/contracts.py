@@ -15,7 +15,7 @@ STATUSES: Final = (
 
 # The kinds of `logs[].kind` in the event schema. Dumps and diagnostic files are streams named for their kind.
 FLIGHT_RECORDER: Final = "flight_recorder"
-DIAGNOSTIC_KINDS: Final = ("torchrun_error", "nvidia_smi", "sacct", "nccl_ras", "py_spy")
+DIAGNOSTIC_KINDS: Final = ("torchrun_error", "nvidia_smi", "dmesg", "sacct", "nccl_ras", "py_spy")
 LOG_KINDS: Final = ("log", FLIGHT_RECORDER, *DIAGNOSTIC_KINDS)
 CollectiveProblem = Literal[
     "missing_ranks", "mismatched_operations", "mismatched_types", "mismatched_sizes", "no_dump", "incomplete"

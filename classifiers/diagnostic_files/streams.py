@@ -14,6 +14,7 @@ from classifiers.contracts import (
     NodeEvent,
     NotDiagnostic,
 )
+from classifiers.diagnostic_files.dmesg import read_kernel_lines
 from classifiers.diagnostic_files.nccl_ras import read_ras
 from classifiers.diagnostic_files.nvidia_smi import read_gpu_states
 from classifiers.diagnostic_files.py_spy import read_stacks
@@ -26,9 +27,9 @@ _MOST_FINDINGS: Final = 24  # of all files (judgement)
 _TEXT: Final = 400  # characters of a finding that are shown (judgement)
 TITLES: Final = {
     FLIGHT_RECORDER: "Flight Recorder", "torchrun_error": "torchrun error file", "nvidia_smi": "nvidia-smi",
-    "sacct": "sacct", "nccl_ras": "NCCL RAS", "py_spy": "py-spy",
+    "dmesg": "dmesg", "sacct": "sacct", "nccl_ras": "NCCL RAS", "py_spy": "py-spy",
 }  # fmt: skip
-_FORMS: Final = {"nvidia_smi": "output", "sacct": "output", "nccl_ras": "output", "py_spy": "dump"}
+_FORMS: Final = {"nvidia_smi": "output", "dmesg": "output", "sacct": "output", "nccl_ras": "output", "py_spy": "dump"}
 _FINDINGS: Final[dict[str, Callable[[str], list[DiagnosticFinding]]]] = {"sacct": read_accounting, "nccl_ras": read_ras}
 # By what a person's files are recognised, whatever their names.
 _PICKLE: Final = b"\x80"
@@ -36,6 +37,13 @@ _IN_RECORDS: Final = (b"collective_seq_id", b"pg_config", b"pg_status")
 _BEGINS: Final = {
     "torchrun_error": re.compile(r'\{\s{0,8}"message"\s{0,8}:\s{0,8}\{\s{0,8}"(?:message|extraInfo)"'),
     "nvidia_smi": re.compile(r"={5,40}NVSMI LOG={5,40}"),
+    # Seconds since boot, or a date before the name of a part of the kernel: programs write dates in this form too.
+    "dmesg": re.compile(
+        r"(?:<\d{1,3}>|[a-z]{3,8} {0,4}:[a-z]{3,7} {0,4}: )?(?:\[ {0,11}\d{1,11}\.\d{6}\] |"
+        r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?=[^\n]{0,400}?"
+        r"\b(?:NVRM:|nvidia-nvswitch|mlx\d_|pcieport|nvme|EXT4-fs|XFS|EDAC|mce:|[Oo]ut of memory|Linux version|Lustre"
+        r"|nfs:|[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)))"
+    ),
     "nccl_ras": re.compile(r'(?s)(?:\{.{0,8000}?"communicators"\s{0,8}:|(?:.{0,2000}\n)?Job summary\n=+\n)'),
     "py_spy": re.compile(r"Process \d{1,9}: [^\n]{0,4000}\nPython v\d"),
 }
@@ -91,6 +99,10 @@ def _read(one: LogStream, out: DiagnosticFiles) -> list[DiagnosticFinding]:
     if one.stream == "nvidia_smi":
         states = read_gpu_states(text)
         out.node_events += [NodeEvent(state, node=one.node, source="nvidia-smi") for state in states]
+        return []
+    if one.stream == "dmesg":
+        lines = read_kernel_lines(one.text[-_MOST_CHARS:])  # the end of the job is at the end
+        out.node_events += [NodeEvent(line, at=at, node=one.node, source="kernel") for line, at in lines]
         return []
     return _FINDINGS[one.stream](text)
 

@@ -133,8 +133,8 @@ class LogRef(_Open):
     kind: str | None = Field(
         default=None,
         description="what the log is: log (default); flight_recorder, a PyTorch Flight Recorder dump of one rank, as "
-        "JSON or pickled, in `tail` as JSON text or base64; torchrun_error, nvidia_smi, sacct, nccl_ras or py_spy, the "
-        "output of these tools as text; other kinds are kept and not read",
+        "JSON or pickled, in `tail` as JSON text or base64; torchrun_error, nvidia_smi, dmesg, sacct, nccl_ras or "
+        "py_spy, the output of these tools as text; other kinds are kept and not read",
     )
     rank: Rank | None = None
     node: str | None = None

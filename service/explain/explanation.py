@@ -26,6 +26,7 @@ NODE_EVENT: Final = "node event"
 _SHOWN: Final[dict[Role, int]] = {"initiating": 3, "cascade": 2, "teardown": 1, "context": 2}
 _SKIPPED_NAMED: Final = 3  # files that are no text
 _NO_LOG: Final = frozenset({"node", "scheduler"})
+_KERNEL: Final = "dmesg"
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _FRAME: Final = re.compile(
     r"^(?P<prefix>.{0,200}?)\s{0,40}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})"
@@ -190,6 +191,9 @@ def prepare(
 
 def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str, ...]]:
     """Return the logs with their writers, and what is skipped and why: logs of torchrun's earlier attempts, no text."""
+    if not any(one.is_text and one.kind is None and one.text.strip() for one in logs):
+        # Without a log of the job, the kernel's lines are all that shows the failure.
+        logs = [replace(one, kind=None) if one.kind == _KERNEL else one for one in logs]
     found = _without_idle(_with_writers([one for one in logs if one.is_text and one.kind is None]))
     found += _with_writers([one for one in logs if one.kind is not None])
     last = max((one.writer.attempt or 0 for one in found), default=0)

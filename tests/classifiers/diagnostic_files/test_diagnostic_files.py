@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC
 from typing import Any
 
 import pytest
@@ -165,6 +166,48 @@ def test_a_lost_gpu_is_reported() -> None:
     assert "GPU is lost" in event.text
 
 
+@pytest.mark.parametrize(
+    ("line", "at"),
+    [
+        ("[83112.004512] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", None),
+        ("[    3.004512] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", None),
+        ("<3>[83112.004512] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", None),
+        ("[Mon Nov 30 09:58:07 2026] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", "09:58:07"),
+        (
+            "kern  :err   : [Mon Nov 30 09:58:07 2026] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.",
+            "09:58:07",
+        ),
+        ("2026-11-30T10:58:07,004512+01:00 NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", "09:58:07"),
+        (
+            "2026-11-30T09:58:07+0000 gpu04 kernel: NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.",
+            "09:58:07",
+        ),
+        ("Nov 30 09:58:07 gpu04 kernel: NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", None),
+        ("NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.", None),
+    ],
+)
+def test_lines_of_a_kernel_are_node_events(line: str, at: str | None) -> None:
+    [event] = read_diagnostic_files([LogStream(f"{line}\n\n", node="gpu04", stream="dmesg")]).node_events
+    assert (event.node, event.source) == ("gpu04", "kernel")
+    assert event.text == "NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus."
+    assert (None if event.at is None else f"{event.at.astimezone(UTC):%H:%M:%S}") == at
+
+
+def test_lines_of_a_kernel_are_evidence_where_the_log_fits_and_no_log_themselves() -> None:
+    lost = "[83112.004512] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.\n"
+    log = "RuntimeError: CUDA error: unspecified launch failure\n"
+    case = extract({"rank": 5, "node": "gpu04", "tail": log}, {"kind": "dmesg", "node": "gpu04", "tail": lost})
+    assert [(one.stream, one.node) for one in case.evidence if "Xid" in one.text] == [("node", "gpu04")]
+    assert case.missing == ()
+
+
+def test_the_last_lines_of_a_kernel_are_read() -> None:
+    text = "".join(f"[{number}.000000] usb 1-1: new device\n" for number in range(5_000))
+    lines = read_diagnostic_files([LogStream(text + "[5000.000000] mce: bank 7\n", stream="dmesg")]).node_events
+    assert len(lines) == 1_000
+    assert lines[-1].text == "mce: bank 7"
+
+
 def test_memory_near_its_limit_names_node_and_task() -> None:
     case = extract({"kind": "sacct", "tail": SACCT}, status="out_of_memory")
     found = [one for one in case.evidence if one.stream == "sacct"]
@@ -276,7 +319,9 @@ def test_stacks_of_ranks_that_all_wait_name_no_rank() -> None:
 )
 def test_text_of_another_format_is_reported_as_missing(kind: str, text: str) -> None:
     case = extract({"kind": kind, "tail": text})
-    assert any(one.startswith(("torchrun", "nvidia-smi", "sacct", "NCCL RAS", "py-spy")) for one in case.missing)
+    assert any(
+        one.startswith(("torchrun", "nvidia-smi", "sacct", "NCCL RAS", "py-spy", "dmesg")) for one in case.missing
+    )
     assert all(one.stream != kind for one in case.evidence)
 
 

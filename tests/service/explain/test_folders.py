@@ -49,6 +49,11 @@ ERROR_FILE = {"message": {"message": "KeyError: 'lr'", "extraInfo": {"py_callsta
         ("NCCL version 2.24.3 compiled with CUDA 12.8\n\nJob summary\n===========\n", "nccl_ras"),
         ('{"nccl_version": "2.28.7", "communicators": []}', "nccl_ras"),
         ("Process 41: python train.py\nPython v3.12.3 (/usr/bin/python3.12)\n", "py_spy"),
+        ("[83112.004512] mlx5_core 0000:5e:00.0: Port: 1 Link DOWN\n", "dmesg"),
+        ("kern  :err   : [83112.004512] EDAC MC0: 1 UE memory read error\n", "dmesg"),
+        ("[Mon Nov 30 09:58:07 2026] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.\n", "dmesg"),
+        ("[Mon Nov 30 09:58:07 2026] step 1 loss 2.1\n", None),
+        ("[1.52] step 1 loss 2.1\n", None),
         ('{"message": "step 1", "level": "info"}\n{"message": "step 2"}\n', None),
         ("NCCL version 2.24.3+cuda12.8\nstep 1 loss 2.1\n", None),
         ("Process 41: python train.py died\n", None),
@@ -75,6 +80,15 @@ def test_diagnostic_files_of_a_folder_are_read_with_its_logs(tmp_path: Path) -> 
     request = explanation.prepare(read_logs.read(log_files.find([str(tmp_path)])))
     found = {(stream.stream, stream.rank) for stream in request.streams}
     assert found == {("stderr", None), ("flight_recorder", 3), ("torchrun_error", 1)}
+
+
+def test_lines_of_a_kernel_beside_a_log_are_node_events(tmp_path: Path) -> None:
+    (tmp_path / "dmesg.txt").write_text("[83112.004512] NVRM: Xid (PCI:0000:9a:00): 79, GPU has fallen off the bus.\n")
+    [alone] = explanation.prepare(read_logs.read(log_files.find([str(tmp_path)]))).streams
+    assert alone.stream == "stderr", "alone they are all that is known"
+    (tmp_path / "train.log").write_text("step 1 loss 2.1\n")
+    request = explanation.prepare(read_logs.read(log_files.find([str(tmp_path)])))
+    assert {stream.stream for stream in request.streams} == {"stderr", "dmesg"}
 
 
 def test_ranks_of_dumps_say_nothing_of_the_ranks_of_logs(tmp_path: Path) -> None:
