@@ -1,6 +1,7 @@
 """Prints an explanation as text for a terminal: wrapped to its width, with colours only where they are wanted."""
 
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from typing import IO, Final, Literal
 
 from classifiers.suspected_place import suspected_place
+from service.contracts.event import Status
 from service.contracts.verdict import VerdictBody
 from service.explain.explanation import NODE_EVENT, Explanation, ShownLine
 from service.explain.job_facts import JobEnd
@@ -21,6 +23,9 @@ _WIDTH: Final = 100  # columns where the output is no terminal
 _NARROWEST: Final = 40
 _WIDEST: Final = 160
 _LABEL: Final = 12  # columns of the labels at the left
+_SHORT_COLUMN: Final = 4  # columns below places that are too long to stand beside a line
+_OF_NO_PROCESS: Final = frozenset({"nvidia_smi", "dmesg", "sacct"})
+_OWN_RANK: Final = re.compile(r"\[rank ?\d{1,6}\]")
 _LINES_OF_TEXT: Final = 4  # rows of one log line
 _MITIGATIONS: Final = 3
 _LEAST_SHARE: Final = 0.05  # of a mitigation that is printed (judgement)
@@ -121,7 +126,11 @@ class _Printer:
     def _has_ranks(self) -> bool:
         """Whether there are several ranks; of a single process, rank 0 says nothing new."""
         suspect = self._body.suspect
-        return len(self._explanation.sources) > 1 or (suspect is not None and bool(suspect.rank))
+        return self._has_several() or (suspect is not None and bool(suspect.rank))
+
+    def _has_several(self) -> bool:
+        """Whether several files are of processes of the job, and not of a node or a scheduler."""
+        return sum(one.log.kind not in _OF_NO_PROCESS for one in self._explanation.sources) > 1
 
     def _lines(self) -> Iterator[str]:
         lines = self._explanation.lines
@@ -129,7 +138,8 @@ class _Printer:
             return
         yield self._style.paint("Lines that matter", _BOLD)
         places = [_place(line) for line in lines]
-        column = min(max(map(len, places)), self._style.width // 3)
+        fitting = [len(place) for place in places if len(place) <= self._style.width // 3]
+        column = max(fitting, default=_SHORT_COLUMN)
         for line, place in zip(lines, places, strict=True):
             yield from self._line(line, place, column)
         yield ""
@@ -138,8 +148,10 @@ class _Printer:
         style = self._style
         role = display_names.word("role", line.role, "says")
         indent = 2 + len("initiating") + 2 + column + 2
-        rank = f"[rank {line.rank}] " if line.rank is not None and len(self._explanation.sources) > 1 else ""
         text = _visible(line.text)
+        rank = f"[rank {line.rank}] " if line.rank is not None and self._has_several() else ""
+        if rank and _OWN_RANK.match(text) is not None:
+            rank = ""  # the line begins with its rank itself
         room = max(20, style.width - indent)
         rows = textwrap.wrap(
             f"{rank}{text}", room, max_lines=_LINES_OF_TEXT, placeholder=" …", break_on_hyphens=False
@@ -196,16 +208,7 @@ class _Printer:
 
     def _basis(self) -> Iterator[str]:
         explanation = self._explanation
-        known = [explanation.end.status.value.replace("_", " ")]
-        if explanation.end.exit_code is not None:
-            known.append(f"exit code {explanation.end.exit_code}")
-        if explanation.end.signal is not None:
-            known.append(f"signal {explanation.end.signal}")
-        note = ""
-        if explanation.given != {"status", "exit_code"}:
-            note = " (assumed)" if explanation.end == JobEnd(scheduler=explanation.end.scheduler) else " (from the log)"
-            note = "" if explanation.given and explanation.end.exit_code is None else note
-        yield from self._labelled("Job end", ", ".join(known) + note)
+        yield from self._labelled("Job end", self._end())
         size = sum(one.log.size for one in explanation.sources)
         count = len(explanation.sources)
         yield from self._labelled("Read", f"{count} {'log' if count == 1 else 'logs'}, {_bytes(size)}")
@@ -219,6 +222,21 @@ class _Printer:
             shown = "1 line" if set_aside == 1 else f"{set_aside} lines"
             yield from self._labelled("Not new", f"{shown} that the good run printed too, set aside")
         yield from (row for one in self._missing()[:3] for row in self._labelled("Missing", _visible(one)))
+
+    def _end(self) -> str:
+        """How the job ended; what the person did not give has a note that says from where it is known."""
+        end, given = self._explanation.end, self._explanation.given
+        status, code = end.status.value.replace("_", " "), f"exit code {end.exit_code}"
+        codes = [code] if end.exit_code is not None else []
+        codes += [f"signal {end.signal}"] if end.signal is not None else []
+        if "exit_code" in given:
+            is_assumed = end.status is Status.FAILED
+            note = "" if "status" in given else " (assumed)" if is_assumed else " (from the log)"
+            return f"{status}{note}, {code}"
+        if "status" in given:
+            return f"{status}, {', '.join(codes)} (from the log)" if codes else status
+        note = " (assumed)" if end == JobEnd(scheduler=end.scheduler) else " (from the log)"
+        return ", ".join([status, *codes]) + note
 
     def _missing(self) -> Sequence[str]:
         return [one for one in self._body.missing if "did not answer" in one]

@@ -16,10 +16,10 @@ def table() -> dict[str, Any]:
 
 
 def confidence(value: float, *, abstained: bool) -> str:
-    """The display name of a confidence."""
+    """The display name of a confidence, as pages show it: in whole percent."""
     if abstained:
         return "undecided"
-    return next(str(band["says"]) for band in table()["confidence"] if value >= band["floor"])
+    return next(str(band["says"]) for band in table()["confidence"] if round(value, 2) >= band["floor"])
 
 
 def word(kind: str, code: str | None, part: str | None = None) -> str:

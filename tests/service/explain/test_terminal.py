@@ -1,5 +1,6 @@
 """The text that `faultline explain` prints."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from classifiers.contracts import Suspect, Verdict
 from service.contracts.event import Status
 from service.contracts.verdict import VerdictBody
-from service.explain.explanation import NODE_EVENT, Explanation, ShownLine
+from service.explain.explanation import NODE_EVENT, Explanation, LogSource, ShownLine
+from service.explain.file_names import Writer
 from service.explain.job_facts import JobEnd
+from service.explain.read_logs import ReadLog
 from service.explain.terminal import Style, text_of
 from service.recommend import policy
 from service.recommend.advise import advise
@@ -37,7 +40,52 @@ def test_a_node_event_is_shown_with_its_node(node: str | None, place: str) -> No
     )
 
 
-def _printed(verdict: Verdict, *lines: ShownLine) -> str:
+@pytest.mark.parametrize(
+    ("end", "given", "printed"),
+    [
+        (JobEnd(), set(), "failed (assumed)"),
+        (JobEnd(exit_code=2), set(), "failed, exit code 2 (from the log)"),
+        (JobEnd(Status.OUT_OF_MEMORY, signal=9), set(), "out of memory, signal 9 (from the log)"),
+        (JobEnd(exit_code=137), {"exit_code"}, "failed (assumed), exit code 137"),
+        (JobEnd(Status.TIMEOUT, exit_code=1), {"exit_code"}, "timeout (from the log), exit code 1"),
+        (JobEnd(Status.HUNG), {"status"}, "hung"),
+        (JobEnd(Status.HUNG, exit_code=1), {"status"}, "hung, exit code 1 (from the log)"),
+        (JobEnd(Status.HUNG, exit_code=1), {"status", "exit_code"}, "hung, exit code 1"),
+    ],
+)
+def test_the_end_of_the_job_says_what_was_given_and_what_was_read(end: JobEnd, given: set[str], printed: str) -> None:
+    assert f"Job end     {printed}\n" in _printed(TYPO, end=end, given=frozenset(given))
+
+
+def test_the_rank_is_named_once_and_files_of_the_node_make_no_ranks() -> None:
+    lines = (
+        ShownLine("rank_1.log", 4, "initiating", "[rank1]: ValueError: bad shape", rank=1),
+        ShownLine("rank_0.log", 7, "cascade", "Connection reset by peer", rank=0),
+    )
+    two = [_source("rank_0.log"), _source("rank_1.log")]
+    printed = _printed(TYPO, *lines, sources=two)
+    assert "rank_1.log:4  [rank1]: ValueError: bad shape\n" in printed
+    assert "rank_0.log:7  [rank 0] Connection reset by peer\n" in printed
+    assert "[rank 0]" not in _printed(TYPO, *lines, sources=[_source("train.log"), _source("dmesg.txt", "dmesg")])
+
+
+def test_lines_below_a_long_name_of_a_file_use_the_width() -> None:
+    name = "logs/none_4f1b2c/attempt_0/rank_0/stderr.log"
+    printed = _printed(TYPO, ShownLine(name, 7, "initiating", "ValueError: " + "bad shape, " * 9))
+    assert f"  initiating  {name}:7\n{' ' * 20}ValueError: bad shape, bad" in printed
+
+
+def _source(name: str, kind: str | None = None) -> LogSource:
+    return LogSource(ReadLog(name, "text\n", ((0, 1),), 5, kind=kind), Writer())
+
+
+def _printed(
+    verdict: Verdict,
+    *lines: ShownLine,
+    end: JobEnd = JobEnd(Status.TIMEOUT),  # noqa: B008 - immutable
+    given: frozenset[str] = frozenset(),
+    sources: Sequence[LogSource] = (),
+) -> str:
     advice = advise(verdict, FAILED, ALONE, policy.built_in())
     body = VerdictBody.from_verdict(verdict, advice, event_id="e", cluster="orion", job_id="1", attempt=None)
-    return text_of(Explanation(body, (), (), lines, JobEnd(Status.TIMEOUT), frozenset()), Style())
+    return text_of(Explanation(body, tuple(sources), (), lines, end, given), Style())
