@@ -1,7 +1,7 @@
 """The order of a case's evidence items, and the choice of a beginning."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
 from classifiers.extraction import training_progress
@@ -21,6 +21,13 @@ _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
 _WEAK_WORDS: Final = frozenset(
     {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
 )
+# The last word on attempts, which does not say why they failed.
+_GAVE_UP: Final = re.compile(
+    r"(?i)\b(?:gave|giving|give) up\b|\b(?:after|all) (?:\d{1,3} |\w+ )?(?:failed )?(?:attempts|retries|tries)\b"
+    r"|\b(?:retries|attempts) (?:were |are )?(?:exhausted|exceeded|failed)\b"
+    r"|\b(?:max(?:imum)?|too many) (?:number of )?(?:retries|attempts)\b"
+)
+_TRY: Final = re.compile(r"(?i)\btry #?\d{1,3} ?(?:of|/) ?\d")
 # All of these are a judgement.
 _OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
@@ -292,6 +299,7 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     if first.onset is Onset.DECISIVE_ENTRY:
         names = {name for name in names if name.startswith("/")}  # what a logger is called looks like a file
     entries = {hit.id for hit in first.hits if hit.role == "initiating" and hit.strength != "weak"}
+    gave_up = not entries and _GAVE_UP.search(first.message, 0, _OBJECT_RANGE) is not None
     earlier = [
         item
         for item in complaints
@@ -299,7 +307,8 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
         and not _says_less(item, first)
         and (
             not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
-            or (not item.survived and any(hit.id in entries for hit in item.hits) and announces_retry(item.message))
+            or (not item.survived and _is_attempt(item, entries))
+            or (gave_up and not item.survived and item.rank in {None, first.rank} and _is_attempt(item, None))
         )
     ]
     if not earlier:
@@ -309,6 +318,13 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
     if first.time is not None:
         found.time = min(first.time, found.time if found.time is not None else first.time)
     return True
+
+
+def _is_attempt(item: EvidenceItem, entries: Collection[str] | None) -> bool:
+    """Whether a line is an attempt that failed in one of some known ways; None: in any."""
+    known = {hit.id for hit in item.hits if entries is not None or hit.role == "initiating"}
+    is_known = bool(known) if entries is None else not known.isdisjoint(entries)
+    return is_known and (announces_retry(item.message) or _TRY.search(item.message, 0, _OBJECT_RANGE) is not None)
 
 
 def _says_less(item: EvidenceItem, first: EvidenceItem) -> bool:

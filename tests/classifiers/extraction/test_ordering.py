@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from classifiers import signatures
 from classifiers.extraction import ordering
 from classifiers.extraction.demotion import survival
@@ -121,3 +123,35 @@ def test_the_first_of_repeated_attempts_leads() -> None:
     last = item("no such key, gave up", "initiating", Onset.TRACEBACK, 1, hits=missing, start_offset=100)
     assert ordering.promote_first_mention([last, first])
     assert first.role == "initiating"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "end", "leads"),
+    [
+        ("WARNING attempt 1/3 failed: {}", "giving up after 3 attempts", True),
+        ("[WARN] read failed, retrying in 1s: {}", "RuntimeError: all retries exhausted", True),
+        ("read failed (try 1 of 3): {}", "RuntimeError: maximum number of retries reached", True),
+        ("read failed: {}", "giving up after 3 attempts", False),
+        ("WARNING attempt 1/3 failed: {}", "RuntimeError: bad shape", False),
+        ("WARNING attempt 1/3 failed", "giving up after 3 attempts", False),
+    ],
+)
+def test_why_the_first_attempt_failed_leads_where_the_end_only_gives_up(attempt: str, end: str, leads: bool) -> None:
+    hits = (signatures.packaged().by_id["python.io-error"],) if "{}" in attempt else ()
+    first = item(
+        attempt.format("OSError: [Errno 5] Input/output error"), "context", Onset.DEMOTED, 0, hits=hits,
+        error_words=frozenset({"fail"}),
+    )  # fmt: skip
+    last = item(end, "initiating", Onset.TRACEBACK, 1, start_offset=100)
+    assert ordering.promote_first_mention([last, first]) is leads
+
+
+def test_attempts_that_the_run_survived_or_of_another_rank_do_not_lead() -> None:
+    hits = (signatures.packaged().by_id["python.io-error"],)
+    last = item("giving up after 3 attempts", "initiating", Onset.TRACEBACK, 1, start_offset=100, rank=1)
+    for changes in ({"survived": True, "rank": 1}, {"rank": 2}):
+        first = item(
+            "attempt 1/3 failed: OSError: [Errno 5] Input/output error", "context", Onset.DEMOTED, 0, hits=hits,
+            error_words=frozenset({"fail"}), **changes,
+        )  # fmt: skip
+        assert not ordering.promote_first_mention([last, first])
