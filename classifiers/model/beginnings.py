@@ -38,7 +38,9 @@ _FLAGS: Final = (
     "exception", "survived", "is_late", "reports_exit", "ends_process", "missing_ranks", "error_words", "raised_at",
     "uncorroborated", "explained",
 )  # fmt: skip
-_IMPOSSIBLE: Final = frozenset({Reason.OTHER_NODE, Reason.LATER})  # what an operator would never take for the beginning
+_IMPOSSIBLE: Final = frozenset(
+    {Reason.OTHER_NODE, Reason.OTHER_PORT, Reason.LATER}
+)  # what an operator would never take for the beginning
 _CASES_AT_ONCE: Final = 500
 # Characters of a shown line that are compared, and the fewest that tell a line from others.
 _COMPARED: Final = 160
@@ -125,7 +127,7 @@ def candidates(extracted: ExtractedCase) -> Candidates:
     """The lines and node events of a case that its failure may have begun with.
 
     Lines that the last good run printed as well are none, nor is what only stands near the beginning or end of a log,
-    nor are events of nodes that the job did not use, or of after the failure.
+    nor are events of nodes that the job did not use, of ports beside those that failed, or of after the failure.
     """
     shown = [
         item

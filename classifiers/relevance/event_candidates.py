@@ -12,6 +12,8 @@ from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, EventTraits, traits_of
 from classifiers.relevance.words_in_text import is_whole_word_in
 
+# NCCL's net_ib.cc and UCX's ib_mlx5_log.c: the device of this node whose transfer failed.
+_NAMED_PORT: Final = re.compile(r"\bhca (mlx5_(?:bond_)?\d{1,2})\b|\b(mlx5_(?:bond_)?\d{1,2}):\d{1,2}/(?:IB|RoCE)\b")
 _NAMED_GPU: Final = re.compile(r"\b(?:GPU|gpu|[Dd]evice|cuda)(?:[ :#=]|: |=\[)(?P<index>\d{1,2})\b")
 PROCESS_FORMS: Final = ("pid: ", "pid=", "pid ", "PID ")  # what logs write before the id of a process
 
@@ -23,6 +25,7 @@ class Reason(StrEnum):
     RECOVERED = "it recovered before the failure"
     OTHER_NODE = "it is of a node that the job did not use"
     OTHER_DEVICE = "it is of a device that the job does not use"
+    OTHER_PORT = "it is of another port than those by which the job failed"
     OTHER_PROCESS = "it is of a process of another job or of the node itself"
     SURVIVED = "the job made progress afterwards"
     LATER = "it came after the failure"
@@ -167,6 +170,13 @@ class JobEvidence:
     def failed_gpus(self) -> frozenset[int]:
         """Indexes of the GPUs that the lines of the failure name."""
         return frozenset(int(hit["index"]) for hit in _NAMED_GPU.finditer(self.failure_text()))
+
+    def failed_ports(self) -> frozenset[str]:
+        """Names of the InfiniBand devices that the lines of the failure name."""
+        text = self.failure_text()
+        if "mlx5_" not in text:
+            return frozenset()
+        return frozenset(name for hit in _NAMED_PORT.finditer(text) for name in hit.groups() if name is not None)
 
     def knows_process(self, pid: str) -> bool:
         """Whether the logs name a process by its id; few logs hold the number at all."""

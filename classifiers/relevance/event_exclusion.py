@@ -251,10 +251,8 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
     kinds = one.traits.objects
     if kinds and kinds <= {"port", "service"} and one.objects.of_management:
         return Reason.OTHER_DEVICE
-    if "port" in kinds:
-        ports = frozenset(name for name in one.objects.names if ":" not in name)
-        if job.ports and ports and ports.isdisjoint(job.ports):
-            return Reason.OTHER_DEVICE
+    if "port" in kinds and (reason := _exclusion_by_port(one, job)) is not None:
+        return reason
     if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
         return Reason.OTHER_DEVICE
     if "disk" in kinds and not job.failed_on(one.event.node):
@@ -264,6 +262,22 @@ def _exclusion_by_device(one: Candidate, job: JobEvidence) -> Reason | None:
         may_be_it = one.fits and not job.names_paths
         return None if may_be_it else Reason.OTHER_DEVICE
     return None
+
+
+def _exclusion_by_port(one: Candidate, job: JobEvidence) -> Reason | None:
+    """Why a port is none that the job uses, by the lists that its logs print, or by the lines of its failure.
+
+    Those name the InfiniBand device of their own node; at the far end, whose processes may be silent, it is another.
+    """
+    ports = frozenset(name for name in one.objects.names if ":" not in name)
+    if job.ports or not ports:
+        return Reason.OTHER_DEVICE if ports and ports.isdisjoint(job.ports) else None
+    name = short_name(one.event.node or "")
+    is_near = name in job.failed_nodes or (job.nodes == {name} and not job.has_more_nodes)
+    if not is_near or not all(port.startswith("mlx5_") for port in ports):
+        return None
+    failed = job.failed_ports()
+    return Reason.OTHER_PORT if failed and ports.isdisjoint(failed) else None
 
 
 def _has_recovered(one: Candidate, events_of_node: EventsOfNode, job: JobEvidence) -> bool:

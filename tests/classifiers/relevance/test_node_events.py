@@ -145,6 +145,49 @@ def test_a_port_that_the_log_does_not_use_is_another_device() -> None:
     assert judged(down, seen).reason is Reason.OTHER_DEVICE
 
 
+FAILED_BY_MLX5_0 = (
+    "NET/IB : Got completion from peer 10.0.0.2<4242> with status=12 opcode=0 vendor err 129 hca mlx5_0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "down", "at", "reason"),
+    [
+        (FAILED_BY_MLX5_0, "infiniband mlx5_7: Port: 1 Link DOWN", {}, Reason.OTHER_PORT),
+        (
+            "mlx5_0:1/IB: Transport retry count exceeded on mlx5_0:1/IB",
+            "mlx5_7: Port: 1 Link DOWN",
+            {},
+            Reason.OTHER_PORT,
+        ),
+        (FAILED_BY_MLX5_0, "infiniband mlx5_0: Port: 1 Link DOWN", {}, None),
+        (FAILED_BY_MLX5_0, "mlx5_core 0000:81:00.0 ib3: Link down", {}, None),
+        ("NCCL error: remote process exited", "infiniband mlx5_7: Port: 1 Link DOWN", {}, None),
+        (
+            FAILED_BY_MLX5_0,
+            "infiniband mlx5_7: Port: 1 Link DOWN",
+            {"nodes": {"gpu1", "gpu2"}, "failed_nodes": {"gpu2"}},
+            None,
+        ),
+        (
+            FAILED_BY_MLX5_0,
+            "infiniband mlx5_7: Port: 1 Link DOWN",
+            {"nodes": {"gpu1", "gpu2"}, "failed_nodes": {"gpu1"}},
+            Reason.OTHER_PORT,
+        ),
+        (FAILED_BY_MLX5_0, "infiniband mlx5_7: Port: 1 Link DOWN", {"has_more_nodes": True}, None),
+    ],
+)
+def test_a_port_beside_the_one_that_failed_is_set_aside(
+    line: str, down: str, at: dict[str, Any], reason: Reason | None
+) -> None:
+    """Where no log lists the ports that it uses, the line of the failure may name the one that failed."""
+    entries = frozenset({"network.ib-completion-12"})
+    places: dict[str, Any] = {name: frozenset(value) if isinstance(value, set) else value for name, value in at.items()}
+    seen = job(own_entries=[entries], other_entries=entries, failure_text=lambda: line, **places)
+    assert judged(event(down, entries=("network.ib-link-down",)), seen).reason is reason
+
+
 def test_a_process_of_another_job_explains_nothing() -> None:
     seen = job(own_entries=[frozenset({"shell.killed"})])
     text = "Memory cgroup out of memory: Killed process 99 (python), task_memcg=/slurm/uid_5/job_815/step_0"
