@@ -254,7 +254,9 @@ def _pattern(raw: Any, where: str, *, compiled: bool) -> LinePattern | None:
         if compiled:
             pattern.compile()
     except re2.error as error:
-        raise CatalogueError(f"{where}: {error}: {raw!r}") from error
+        reason = error.args[0] if error.args else error
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+        raise CatalogueError(f"{where}: {text}, got {raw!r}") from error
     return pattern
 
 
@@ -285,8 +287,10 @@ def parse_entry(raw: Mapping[str, Any], family: str, where: str, *, compiled: bo
     if unknown:
         raise CatalogueError(f"{where}: unknown field {min(unknown)!r}")
     name = raw.get("id")
-    if not isinstance(name, str) or not _ID.fullmatch(name) or not name.startswith(f"{family}."):
-        raise CatalogueError(f"{where}: id must be {family!r}, a dot, then a-z 0-9 and dashes; got {name!r}")
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise CatalogueError(f"{where}: id: expected a family, a dot and a name in a-z, 0-9 and dashes, got {name!r}")
+    if not name.startswith(f"{family}."):
+        raise CatalogueError(f"{where}: id: expected the family {family!r}, which names the file, got {name!r}")
     where = f"{where} ({name})"
     axes = taxonomy.load()
     literals = tuple(one.lower() for one in _texts(raw.get("literals"), f"{where}: literals"))

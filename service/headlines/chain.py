@@ -7,7 +7,7 @@ from typing import Final
 from classifiers.contracts import ChainKind
 from service.contracts.verdict import ChainPart
 from service.formatting import duration, whole_words
-from service.headlines.headline import catalogue_title, headline
+from service.headlines.headline import OwnTitles, catalogue_title, headline
 
 _QUOTED: Final = 120  # characters of a line
 _AT_ONCE_S: Final = 1.0  # a shorter time is not distinguished from zero
@@ -22,23 +22,23 @@ class ChainSentence:
     line: str = ""
 
 
-def chain_sentences(chain: Sequence[ChainPart]) -> list[ChainSentence]:
-    """The steps in words; empty where nothing is known but how the job ended."""
+def chain_sentences(chain: Sequence[ChainPart], own: OwnTitles | None = None) -> list[ChainSentence]:
+    """The steps in words; empty where nothing is known but how the job ended. `own` as for `headline`."""
     if all(step.kind == "end" for step in chain):
         return []
-    return [_sentence(step) for step in chain]
+    return [_sentence(step, own) for step in chain]
 
 
-def sentences_beyond_ends(chain: Sequence[ChainPart]) -> list[ChainSentence]:
-    """The steps in words, where there is more to tell than a beginning and an end."""
+def sentences_beyond_ends(chain: Sequence[ChainPart], own: OwnTitles | None = None) -> list[ChainSentence]:
+    """The steps in words, where there is more to tell than a beginning and an end. `own` as for `headline`."""
     kinds = {step.kind for step in chain}
-    return chain_sentences(chain) if kinds - {"beginning", "end"} else []
+    return chain_sentences(chain, own) if kinds - {"beginning", "end"} else []
 
 
-def _sentence(step: ChainPart) -> ChainSentence:
+def _sentence(step: ChainPart, own: OwnTitles | None) -> ChainSentence:
     if step.kind == "beginning":
         where = ", ".join(part for part in (_rank(step.rank), step.node or "") if part)
-        beginning = headline(step.text) or step.text
+        beginning = headline(step.text, own=own) or step.text
         return ChainSentence(step.kind, f"{beginning} ({where})" if where and where not in beginning else beginning)
     if step.kind == "end":
         return ChainSentence(step.kind, f"The job ended: {step.text}")

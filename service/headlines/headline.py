@@ -2,10 +2,11 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeAlias
 
 from classifiers import signatures
 from classifiers.extraction.line_headers import parse_header
@@ -73,6 +74,10 @@ def _scanner() -> Scanner:
     return Scanner(signatures.packaged())
 
 
+OwnTitles: TypeAlias = Callable[[str], str | None]
+"""Finds the label of the own signature that a line matches, None without one."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """A headline before the place is known: `title` in words, `token` of the line behind it."""
@@ -83,18 +88,20 @@ class _Parts:
     takes_node: bool = False
 
 
-def headline(line: str, *, node: str | None = None, frame: str | None = None) -> str:
+def headline(line: str, *, node: str | None = None, frame: str | None = None, own: OwnTitles | None = None) -> str:
     """What happened, in one line for people.
 
     Args:
         line: the most significant log line; empty if there is none.
         node: the node where it began, named if the title does not name it yet.
         frame: where in the job's own code it began, as `train.py:88`; only exceptions show it.
+        own: finds the label of an operator's own signature, which comes before all titles.
 
     Returns:
         A line without time stamps, hosts, processes and ranks; empty without a line.
     """
-    parts = _parts(line)
+    label = own(strip_colour(line[:_READ]).replace("\n", " ")) if own is not None and line else None
+    parts = _parts(line) if label is None else _Parts(label, _behind(label, without_headers(line)), takes_node=True)
     if parts.is_exception and frame and frame not in parts.title:
         return f"{_without_full_stop(parts.title)} in {frame}"
     named = parts.takes_node and node and node.partition(".")[0] not in parts.title

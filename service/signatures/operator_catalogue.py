@@ -43,6 +43,9 @@ PATTERN_MOST: Final = 1_000  # characters
 TEXT_MOST: Final = 500
 _OWN_KEYS: Final = frozenset({"label", "side", "action"})
 _REQUIRED: Final = ("id", "label", "role", "action", "literals", "examples", "near_misses")
+_FIELDS: Final = frozenset(
+    {*_REQUIRED, "side", "cause", "pattern", "strength", "category", "symptom", "retry", "when", "needs", "unless"}
+)
 _STRENGTH: Final = "decisive"
 
 
@@ -71,6 +74,11 @@ class LayeredCatalogue:
 
     catalogue: Catalogue
     own: Mapping[str, OperatorEntry]
+
+    def own_only(self) -> Catalogue:
+        """Return the own entries as a catalogue."""
+        found = {name: one.signature for name, one in self.own.items()}
+        return Catalogue(entries=tuple(found[name] for name in sorted(found)), by_id=found)
 
 
 def actions_of(layered: LayeredCatalogue, matched: Iterable[str | None]) -> tuple[OperatorEntry, ...]:
@@ -141,10 +149,14 @@ def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
     data = _content(path, name)
     try:
         content = toml_positions.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{name}: not TOML: not UTF-8 (at byte {error.start + 1:,})") from None
+    except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{name}: not TOML: {error}") from None
-    if content.get("version") != VERSION:
-        raise CatalogueError(f"{name}: version: expected {VERSION}, got {content.get('version')!r}")
+    if "version" not in content:
+        raise CatalogueError(f"{name}: version: this field is required (version = {VERSION})")
+    if content["version"] != VERSION:
+        raise CatalogueError(f"{name}: version: expected {VERSION}, got {content['version']!r}")
     if unknown := set(content) - {"version", "signature"}:
         raise CatalogueError(f"{name}: unknown field {min(unknown)!r}")
     tables = content.get("signature", [])
@@ -174,7 +186,9 @@ def _entry(raw: Mapping[str, Any], file: str, where: str, packaged: Catalogue) -
     where = f"{where} ({name})" if isinstance(name, str) else where
     for key in _REQUIRED:
         if key not in raw:
-            raise CatalogueError(f"{where}: {key}: this field is required")
+            others = sorted(set(raw) - _FIELDS)
+            also = f"; unknown field {others[0]!r}" if others else ""
+            raise CatalogueError(f"{where}: {key}: this field is required{also}")
     for key in ("label", "action"):
         if not isinstance(raw[key], str) or not 0 < len(raw[key].strip()) <= TEXT_MOST:
             raise CatalogueError(f"{where}: {key}: expected a text of at most {TEXT_MOST} characters")

@@ -2,11 +2,14 @@
 
 import logging
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
+from classifiers.extraction.scan import Scanner
 from classifiers.signatures import CatalogueError
 from service.clock import Clock
 from service.errors import ConfigurationError
@@ -14,12 +17,13 @@ from service.signatures import operator_catalogue
 from service.signatures.operator_catalogue import LayeredCatalogue
 
 POLL_S: Final = 5.0
+_LABELS: Final = 8_192  # lines whose label is kept: lists of failures show the same ones again
 SETTING: Final = "FAULTLINE_SIGNATURES_DIR"
 _log = logging.getLogger(__name__)
 _Contents = tuple[tuple[str, int, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SignaturesInUse:
     """The catalogue in use.
 
@@ -32,6 +36,20 @@ class SignaturesInUse:
     layered: LayeredCatalogue
     read_at: datetime | None = None
     problem: str | None = None
+
+    @cached_property
+    def label_of(self) -> Callable[[str], str | None] | None:
+        """What finds the label of the own entry of a beginning that a line matches; None without own entries."""
+        if not self.layered.own:
+            return None
+        scanner = Scanner(self.layered.own_only())
+
+        @lru_cache(_LABELS)
+        def label(line: str) -> str | None:
+            hits = (hit for one in scanner.scan(line) for hit in one.hits)
+            return next((hit.title for hit in hits if hit.role == "initiating" and not hit.needs), None)
+
+        return label
 
 
 class SignatureFolder:
@@ -83,7 +101,7 @@ class SignatureFolder:
             problem = str(error)
             if problem != before.problem:
                 _log.error("%s: %s; the signatures read before stay in use", SETTING, problem)
-            self._in_use = SignaturesInUse(before.layered, before.read_at, problem)
+            self._in_use = replace(before, problem=problem)
             return
         self._in_use = SignaturesInUse(layered, self._clock.now())
         _log.info("%s: %d own signatures read again", SETTING, len(layered.own))

@@ -19,6 +19,7 @@ from service.feedback.service import Feedback
 from service.goodput.records import ComparedGoodput, TrendPart
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
+from service.headlines.headline import OwnTitles
 from service.internet_addresses import is_loopback
 from service.learning.promotion import Promotions
 from service.messaging.batch_result import BatchHandler
@@ -182,6 +183,10 @@ class Services:
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
+
+    def own_titles(self) -> OwnTitles | None:
+        """What finds the label of the own signature that a line matches; None without own signatures."""
+        return None if self.signatures is None else self.signatures.current().label_of
 
     @property
     def zone(self) -> ZoneInfo:

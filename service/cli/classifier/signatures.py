@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from classifiers.extraction.scan import Scanner, tidy
-from classifiers.signatures import Catalogue, CatalogueError, Signature
+from classifiers.signatures import CatalogueError, Signature
 from service import settings
 from service.cli import exit_codes, output
 from service.cli.output import add_json_option, json_document
@@ -126,7 +126,7 @@ def _listed(entry: Signature, own: OperatorEntry | None) -> ListedSignature:
 
 
 def _test(layered: LayeredCatalogue, names: Sequence[str], *, packaged: bool, as_json: bool) -> int:
-    catalogue = layered.catalogue if packaged else _only_own(layered)
+    catalogue = layered.catalogue if packaged else layered.own_only()
     scanner = Scanner(catalogue)
     logs = read_logs.read(log_files.find(names))
     hits = [hit for log in logs for hit in _hits(log, scanner, layered)]
@@ -136,13 +136,9 @@ def _test(layered: LayeredCatalogue, names: Sequence[str], *, packaged: bool, as
     for hit in hits:
         output.line(f"{hit.file}:{hit.line}: {hit.signature}: {tidy(hit.text, _SHOWN)}")
     count = len({hit.signature for hit in hits})
-    output.line(f"{len(hits)} matches of {count} {'signature' if count == 1 else 'signatures'}", error=True)
+    matches = "1 match" if len(hits) == 1 else f"{len(hits)} matches"
+    output.line(f"{matches} of {count} {'signature' if count == 1 else 'signatures'}", error=True)
     return exit_codes.OK
-
-
-def _only_own(layered: LayeredCatalogue) -> Catalogue:
-    own = {name: one.signature for name, one in layered.own.items()}
-    return Catalogue(entries=tuple(own[name] for name in sorted(own)), by_id=own)
 
 
 def _hits(log: ReadLog, scanner: Scanner, layered: LayeredCatalogue) -> Iterator[Hit]:

@@ -81,7 +81,7 @@ def group_with_headline(services: Services, wanted: str) -> str | None:
     with services.reading() as reading:
         rows = reading.groups.page(GroupFilter(), limit=_GROUPS).items
     for row in rows:
-        shown = headline(row.title).casefold()
+        shown = headline(row.title, own=services.own_titles()).casefold()
         if shown and (text in shown or text.startswith(f"{shown} on ")):
             return f"/groups/{row.id}"
     return None

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -17,7 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from classifiers.suspected_place import suspected_node as suspected_node_of
 from service import formatting
 from service.failures.records import FailureRow
-from service.headlines.headline import headline
+from service.headlines.headline import OwnTitles, headline
 from service.web.pages import display_names, navigation
 from service.web.pages.navigation import automation_banner
 from service.web.services import Services
@@ -26,6 +27,8 @@ from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 # Of every page; pages with charts add their own. The first of each come from npm (deploy/frontend).
 STYLES = ("vendor/bootstrap.min.css", "faultline.css", "pages.css")
 SCRIPTS = ("vendor/htmx.min.js", "faultline.js")
+# The labels of own signatures while a page is rendered: macros of lists see no context of a page.
+_own_titles: ContextVar[OwnTitles | None] = ContextVar("own_titles", default=None)
 NAMES_KEPT = 10_000  # clusters, nodes and the like, as parts of URLs: the map of nodes has two for each node
 
 
@@ -58,7 +61,7 @@ def environment() -> Environment:
     made.globals |= {
         "word": display_names.word,
         "navigation": navigation.navigation,
-        "headline": headline,
+        "headline": headline_of_line,
         "headline_of": headline_of,
         "suspected_node": suspected_node,
         "title": display_names.title,
@@ -75,10 +78,15 @@ def environment() -> Environment:
     return made
 
 
+def headline_of_line(line: str) -> str:
+    """The headline of a group by its line; empty without one."""
+    return headline(line, own=_own_titles.get())
+
+
 def headline_of(row: FailureRow) -> str:
     """The headline of a failure in a list; the status where no line is known."""
     node = row.suspect_node if row.side == "hardware" and not row.abstained else None
-    return headline(row.headline, node=node) or display_names.word("status", row.status)
+    return headline(row.headline, node=node, own=_own_titles.get()) or display_names.word("status", row.status)
 
 
 def suspected_node(row: FailureRow) -> str | None:
@@ -154,29 +162,33 @@ def render(
     def when(at: datetime) -> str:
         return formatting.exact_time(at, zone)
 
-    content = (
-        environment()
-        .get_template(template)
-        .render(
-            {
-                **(context or {}),
-                "principal": getattr(request.state, "principal", None),
-                "form_token": form,
-                "path": request.url.path,
-                "parameters": dict(request.query_params),
-                "area": navigation.area(request.url.path),
-                "period": navigation.period(request.query_params),
-                "page_ranges": navigation.ranges_of(request.url.path),
-                "moment": lambda text: navigation.moment(text, zone),
-                "now": now,
-                "zone": services.timezone,
-                "when": when,
-                "ago": lambda at: formatting.time_ago(at, now),
-                "names": lambda: names(request, services),
-                "automation_banner": lambda: automation_banner(services),
-            }
+    own = _own_titles.set(services.own_titles())
+    try:
+        content = (
+            environment()
+            .get_template(template)
+            .render(
+                {
+                    **(context or {}),
+                    "principal": getattr(request.state, "principal", None),
+                    "form_token": form,
+                    "path": request.url.path,
+                    "parameters": dict(request.query_params),
+                    "area": navigation.area(request.url.path),
+                    "period": navigation.period(request.query_params),
+                    "page_ranges": navigation.ranges_of(request.url.path),
+                    "moment": lambda text: navigation.moment(text, zone),
+                    "now": now,
+                    "zone": services.timezone,
+                    "when": when,
+                    "ago": lambda at: formatting.time_ago(at, now),
+                    "names": lambda: names(request, services),
+                    "automation_banner": lambda: automation_banner(services),
+                }
+            )
         )
-    )
+    finally:
+        _own_titles.reset(own)
     response = HTMLResponse(content, status, headers)
     if not cookie(request, FORM_COOKIE):
         set_cookie(request, response, FORM_COOKIE, form)

@@ -21,7 +21,10 @@ def test_check_counts_entries_and_names_what_is_wrong(
     write(tmp_path, QUOTA.replace("label", "lable"))
     code, out, err = run(capsys, "check")
     assert (code, out) == (2, "")
-    assert err == "faultline: site.toml: entry 1 (site.scratch-quota): label: this field is required\n"
+    assert (
+        err
+        == "faultline: site.toml: entry 1 (site.scratch-quota): label: this field is required; unknown field 'lable'\n"
+    )
     monkeypatch.delenv("FAULTLINE_SIGNATURES_DIR")
     assert "set FAULTLINE_SIGNATURES_DIR" in run(capsys, "check")[2]
 
@@ -44,7 +47,7 @@ def test_test_prints_the_lines_that_match(tmp_path: Path, capsys: pytest.Capture
     log.write_text("step 1\nKeyError: 'x'\nscratch: quota exceeded for user ana\n")
     code, out, err = run(capsys, "test", str(log), "--dir", str(folder))
     assert (code, out) == (0, f"{log}:3: site.scratch-quota: scratch: quota exceeded for user ana\n")
-    assert err == "1 matches of 1 signature\n"
+    assert err == "1 match of 1 signature\n"
     _, out, _ = run(capsys, "test", str(log), "--dir", str(folder), "--packaged", "--json")
     found = orjson.loads(out)
     assert {(one["line"], one["own"]) for one in found} == {(2, False), (3, False), (3, True)}

@@ -101,3 +101,11 @@ def test_every_title_belongs_to_a_signature_and_reads_as_a_headline() -> None:
 def test_hostile_lines_do_not_break_a_headline() -> None:
     assert headline("{line} {0} %s \x00 " * 50)
     assert len(headline("a" * 100_000)) <= 2 * LONGEST
+
+
+def test_an_operator_s_label_comes_before_all_titles() -> None:
+    own = {"torch.cuda.OutOfMemoryError: CUDA out of memory.": "The demo model is too large"}.get
+    line = "torch.cuda.OutOfMemoryError: CUDA out of memory."
+    assert headline(line, own=own) == f"The demo model is too large: {line}"
+    assert headline("KeyError: 'x'", own=own) == headline("KeyError: 'x'")
+    assert headline("", own=own) == ""

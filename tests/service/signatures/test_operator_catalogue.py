@@ -47,6 +47,7 @@ def test_a_packaged_entry_for_the_same_line_yields_to_the_own_one(tmp_path: Path
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
+        ("version = 1", "", "site.toml: version: this field is required (version = 1)"),
         ("version = 1", "version = 2", "site.toml: version: expected 1, got 2"),
         ('label = "Quota of /scratch exceeded"\n', "", "entry 1 (site.scratch-quota): label: this field is required"),
         ('action = "Delete old checkpoints', 'action = ""\n#', "action: expected a text"),
@@ -62,7 +63,7 @@ def test_a_packaged_entry_for_the_same_line_yields_to_the_own_one(tmp_path: Path
         ('role = "initiating"', f'role = "initiating"\npattern = "{"x" * 2000}"', "pattern: expected at most 1,000"),
         ('role = "initiating"', 'role = "initiating"\nneeds = ["site.none"]', "needs/unless names 'site.none'"),
         ('role = "initiating"', 'role = "initiating"\ntitle = "x"', "unknown field 'title'"),
-        ('id = "site.scratch-quota"', 'id = "Scratch Quota"', "id must be"),
+        ('id = "site.scratch-quota"', 'id = "Scratch Quota"', "id: expected a family, a dot and a name"),
         ("[[signature]]", "[[signature]", "site.toml: not TOML"),
         ("[[signature]]", "[[signatures]]", "unknown field 'signatures'"),
     ],
@@ -77,6 +78,12 @@ def test_a_wrong_file_is_named_with_entry_and_field(tmp_path: Path, before: str,
         read(tmp_path)
     assert message in str(raised.value)
     assert "site.toml" in str(raised.value)
+
+
+def test_a_file_in_another_encoding_is_named_with_the_place(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_bytes("version = 1 # Größe".encode("latin-1"))
+    with pytest.raises(CatalogueError, match=r"^site\.toml: not TOML: not UTF-8 \(at byte 17\)$"):
+        read(tmp_path)
 
 
 def test_an_id_is_used_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,12 @@ def test_the_page_of_a_failure_shows_the_action_of_the_own_signature(
         html = client.get("/failures/1").text
     assert "Load the module with `module load ml`." in words(html)
     assert "<b>missing" not in html
+
+
+def test_the_label_of_an_own_signature_is_the_headline(world: World, tmp_path: Path) -> None:
+    folder = SignatureFolder(write(tmp_path / "own", OWN), world.clock)
+    with page(world, folder) as client:
+        client.post("/api/v1/events", content=lines(event("1", logs=[log(ERROR)])))
+        for address in ("/failures", "/failures/1", "/groups", "/groups/1"):
+            shown = unescape(words(client.get(address).text))
+            assert f"Module of the site <b>missing</b>: {ERROR}" in shown, address

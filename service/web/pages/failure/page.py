@@ -16,7 +16,7 @@ from service.errors import NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.formatting import escape_invisible
 from service.headlines.chain import ChainSentence, sentences_beyond_ends
-from service.headlines.headline import headline
+from service.headlines.headline import OwnTitles, headline
 from service.jobs.records import Attempt
 from service.recommend.advise import OBJECTION_RULES
 from service.recommend.rule_chain import RESUBMITTING
@@ -85,7 +85,7 @@ def failure(
             "row": detail.row,
             "verdict": detail.verdict,
             "answer": answer(detail),
-            "title_line": title_line(detail),
+            "title_line": title_line(detail, services.own_titles()),
             "by_hand": by_hand(detail, verdict),
             "suspects_nodes": suspects_nodes(detail.row.side, abstained=detail.row.abstained),
             "suspect": suspect(verdict.get("suspect"), detail.row),
@@ -113,7 +113,7 @@ def failure(
             "timeline": timeline(detail),
             "strip": strip,
             "questions": questions(detail.verdict),
-            "chain": sequence(verdict, strip),
+            "chain": sequence(verdict, strip, services.own_titles()),
             "changes": node_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "neighbours": related_failures.neighbours_of(snapshot, detail.row, filters if came_from_list else None),
@@ -189,12 +189,12 @@ def _explanation(detail: FailureDetail) -> str:
     return str(explanation)
 
 
-def title_line(detail: FailureDetail) -> str:
-    """The headline; an exception of the user's code with its place in this code."""
+def title_line(detail: FailureDetail, own: OwnTitles | None) -> str:
+    """The headline; an exception of the user's code with its place in this code. `own` as for `headline`."""
     row, verdict = detail.row, detail.verdict or {}
     node = row.suspect_node if row.side == "hardware" and not row.abstained else None
     frame = verdict.get("own_frame") if row.side == "user" else None
-    return headline(row.headline, node=node, frame=frame) or display_names.word("status", row.status)
+    return headline(row.headline, node=node, frame=frame, own=own) or display_names.word("status", row.status)
 
 
 def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[OperatorEntry, ...]:
@@ -205,7 +205,7 @@ def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[Operat
     return actions_of(services.signatures.current().layered, matched)
 
 
-def sequence(verdict: Mapping[str, Any], strip: RankStrip | None) -> list[ChainSentence]:
+def sequence(verdict: Mapping[str, Any], strip: RankStrip | None, own: OwnTitles | None = None) -> list[ChainSentence]:
     """The steps of the failure in words; how much later one came only where the lines of the ranks have times.
 
     A line without a time has that of a line near it, which can be half an hour older.
@@ -213,7 +213,7 @@ def sequence(verdict: Mapping[str, Any], strip: RankStrip | None) -> list[ChainS
     steps = [ChainPart.model_validate(step) for step in verdict.get("chain") or ()]
     if strip is not None and strip.span_s <= 0:
         steps = [step.model_copy(update={"after_s": None}) for step in steps]
-    return sentences_beyond_ends(steps)
+    return sentences_beyond_ends(steps, own)
 
 
 def reasons_of_advice(verdict: Mapping[str, Any]) -> list[str]:
