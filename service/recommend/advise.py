@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from classifiers.contracts import JobFacts, Verdict
+from classifiers.contracts import DIAGNOSTIC_KINDS, FLIGHT_RECORDER, JobFacts, Verdict
 from service.clock import Clock
 from service.contracts.advice import Action, Advice, Mitigation
 from service.contracts.event import JobCompletion
@@ -189,8 +189,14 @@ def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Req
 
 
 def reached_limit(verdict: Verdict, job: JobFacts) -> str:
-    """The time limit that a job of the user's side reached, where no place in its own code is to blame; else empty."""
+    """The time limit that a job of the user's side reached, where no place in its own code is to blame; else empty.
+
+    A job that hung, as dumps of its processes show, would have reached any limit.
+    """
     if job.status != "timeout" or verdict.side != "user" or verdict.own_frame:
+        return ""
+    first = next((line for line in verdict.evidence if line.role == "initiating"), None)
+    if first is not None and first.stream in {FLIGHT_RECORDER, *DIAGNOSTIC_KINDS}:
         return ""
     return f"its time limit of {job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "its time limit"
 

@@ -1,5 +1,6 @@
 """Texts of mitigations and rules, filled with details: from mitigations.toml and reasons.toml."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from service.recommend.rule_chain import RuleResult, Trace
 
 LINE_SHOWN = 160
 _ENDS = frozenset({"slurm.oom", "slurm.time-limit"})  # signatures of lines that say how the scheduler ended the job
+
+_OTHERS = "Others"  # the title of symptoms that have nothing in common
+_OF_SEVERAL = re.compile(r"distributed|communication|between devices|device assignment|single-device|network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,24 @@ def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
     return EvaluatedRule("worked here", _worked()["reason"].format(what=what), decided=False)
 
 
+def _most_frequent_fix(verdict: Verdict) -> Mapping[str, str]:
+    """By mitigation, what most often fixed faults with the symptom of a verdict, where that may fit this failure.
+
+    The figures are of faults in programs of distributed training, so that they say nothing of devices and services,
+    and what concerns several processes nothing of a single one.
+    """
+    if verdict.side != "user" or verdict.symptom is None:
+        return {}
+    symptom = taxonomy.load().symptoms[verdict.symptom]
+    fixes = symptom.extra["fixes"]
+    if symptom.title == _OTHERS or not fixes:
+        return {}
+    most = max(fix["share"] for fix in fixes)
+    several = any(line.rank for line in verdict.evidence)
+    found = [fix for fix in fixes if fix["share"] == most and (several or not _OF_SEVERAL.search(fix["fix"]))]
+    return {fix["mitigation"]: fix["fix"] for fix in reversed(found) if "mitigation" in fix}
+
+
 def _tells_only_the_end(line: Evidence) -> bool:
     return line.signature in _ENDS or line.text.startswith("status=")
 
@@ -124,7 +146,7 @@ class MitigationWording:
         # How the scheduler ended a job is known from its headline, and is no place in the job's code to look at.
         known = first is not None and verdict.side == "user" and not self._open and _tells_only_the_end(first)
         line = "" if first is None or known else whole_words(first.text.strip(), LINE_SHOWN)
-        self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
+        self._fix = _most_frequent_fix(verdict)
         self._slots = {
             "nodes": ", ".join(nodes),
             "line": (verdict.own_frame if verdict.side == "user" else None) or line,
@@ -140,7 +162,7 @@ class MitigationWording:
         Raises:
             KeyError: the code has no text.
         """
-        fix = next((fix["fix"] for fix in self._fixes if fix.get("mitigation") == code), "") if self._fixes else ""
+        fix = self._fix.get(code)
         slots = {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots
         fitting = self._fitting(code, slots)
         if fitting is None:

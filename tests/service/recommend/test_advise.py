@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from classifiers.contracts import Evidence, JobFacts, Progress, Suspect, Verdict
+from classifiers.taxonomy import Side
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, History, KnownCheckpoint, Lineage, OpenIncident, OptIn, SwitchState
@@ -72,6 +73,13 @@ def test_advice_at_the_time_limit_names_it_instead_of_the_scheduler_s_line(limit
     assert change(verdict, "failed") == "Change the code or its configuration."
     other = (Evidence("sbatch: error: QOSMaxSubmitJobPerUserLimit", "initiating", signature="slurm.qos-limit"),)
     assert change(replace(verdict, evidence=other), "failed").endswith(f"Look first at: {other[0].text}")
+
+
+def test_no_longer_limit_is_advised_where_a_dump_shows_that_the_job_hung() -> None:
+    hung = Evidence("py-spy: rank 2 is in read (tarfile.py:690); 3 other ranks wait", "initiating", 2, stream="py_spy")
+    verdict = replace(TYPO, category=None, evidence=(hung,), own_frame=None)
+    advised = [one.text for one in advise(verdict, JobFacts(status="timeout"), ALONE, BUILT_IN).mitigations]
+    assert advised[0] == f"Change the code or its configuration. Look first at: {hung.text}"
 
 
 def test_advice_on_a_failure_of_the_user_names_no_node() -> None:
@@ -151,10 +159,29 @@ def test_a_smaller_batch_is_advised_where_the_device_ran_out_of_memory() -> None
     assert "(to 50%" in advice.mitigations[0].text
 
 
-def test_the_papers_fix_pattern_is_named() -> None:
-    verdict = replace(TYPO, category=None, symptom="B.2", symptom_top=("B.2",))
-    texts = [one.text for one in advise(verdict, FAILED, ALONE, BUILT_IN).mitigations]
-    assert any("most often:" in text for text in texts)
+@pytest.mark.parametrize(
+    ("symptom", "rank", "side", "fix"),
+    [
+        ("B.2", 3, "user", "fix communication configuration"),
+        ("B.2", 0, "user", None),  # of a single process
+        ("D.1.2", 0, "user", "fix memory/core setting"),
+        ("D.1.7", 3, "user", None),  # most often another mitigation fixed it
+        ("D.1.11", 3, "user", None),  # nothing in common
+        ("B.2", 3, "system", None),
+    ],
+)
+def test_the_papers_fix_pattern_is_named_where_it_fits(symptom: str, rank: int, side: Side, fix: str | None) -> None:
+    line = Evidence("the job stopped", "initiating", rank)
+    verdict = replace(
+        TYPO, side=side, cause="USER.1" if side == "user" else "SYS.1", category=None, symptom=symptom,
+        symptom_top=(symptom,), evidence=(line,), own_frame=None,
+    )  # fmt: skip
+    named = {
+        one.text.partition("most often: ")[2].partition(")")[0]
+        for one in advise(verdict, FAILED, ALONE, BUILT_IN).mitigations
+        if "most often: " in one.text
+    }
+    assert named == ({fix} if fix else set())
 
 
 def test_a_job_held_for_a_repair_is_released_with_its_incident() -> None:
