@@ -147,7 +147,8 @@ def _sentence(
         values = " / ".join(sorted({_value(problem, collective) for collective in joined.values()}))
         return f"the ranks do not agree in {what}: {values}"
     compared = f"{_value(problem, joined[named[0]])} instead of {_value(problem, joined[others[0]])}"
-    return f"{_list(named)} called {words} than {_list(others)} in {what}: {compared}"
+    verb = "called" if problem == "mismatched_operations" else "used"
+    return f"{_list(named)} {verb} {words} than {_list(others)} in {what}: {compared}"
 
 
 def _value(problem: CollectiveProblem, one: Collective) -> str:

@@ -19,7 +19,7 @@ FAULTS = {
     "missing_rank": ("missing_ranks", "rank 2 did not join all_reduce 7 of process group default, ranks 0, 1, 3 did"),
     "mismatched_sizes": (
         "mismatched_sizes",
-        "rank 2 called other sizes than ranks 0, 1, 3 in all_reduce 7 of process group default: 8 instead of 4",
+        "rank 2 used other sizes than ranks 0, 1, 3 in all_reduce 7 of process group default: 8 instead of 4",
     ),
     "mismatched_operations": (
         "mismatched_operations",
