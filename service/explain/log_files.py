@@ -194,7 +194,9 @@ def _decompressed(raw: "io.BufferedReader[Any]") -> "io.BufferedReader[Any]":
         import zstandard  # noqa: PLC0415
 
         unpacked = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return raw if unpacked is None else io.BufferedReader(unpacked, _SAMPLE)
+    if unpacked is None:
+        return raw
+    return io.BufferedReader(_OnePiece(unpacked) if hasattr(unpacked, "read1") else unpacked, _SAMPLE)
 
 
 def _utf16_encoding(sample: bytes) -> str | None:
@@ -216,6 +218,23 @@ def is_binary(sample: bytes) -> bool:
         text = text.replace(b"\0", b"")
     control = len(text) - len(text.translate(None, _CONTROL))
     return control > _BINARY_SHARE * len(text)
+
+
+class _OnePiece(io.RawIOBase):
+    """Reads one piece at a time: what was unpacked before damaged data is not lost with the error."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; 0 at the end."""
+        found = self._file.read1(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
 
 
 class _XzReader(io.RawIOBase):

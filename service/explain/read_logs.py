@@ -146,8 +146,9 @@ def _ends(source: OpenedLog, size: int, budget: int) -> tuple[list[Window], int,
 
 
 def _pieces(file: IO[bytes], most: int) -> Iterator[bytes]:
-    left = most
-    while left > 0 and (piece := file.read(min(PIECE_BYTES, left))):
+    """The bytes of a log; of compressed data that ends early all that can be read."""
+    left, read = most, getattr(file, "read1", file.read)
+    while left > 0 and (piece := read(min(PIECE_BYTES, left))):
         yield piece
         left -= len(piece)
 

@@ -3,6 +3,7 @@ import gzip
 import io
 import lzma
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,16 @@ def test_the_verdict_is_that_of_the_same_event(
 def test_compressed_logs_are_read(explain: Explain, tmp_path: Path, suffix: str, pack: Any) -> None:
     found = explain.json(log(tmp_path / f"train.log{suffix}", pack(KEY_ERROR.encode())))
     assert found["lines"][0]["text"] == "KeyError: 'lr_5'"
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_of_a_compressed_log_that_ends_early_the_rest_is_read(
+    explain: Explain, tmp_path: Path, suffix: str, pack: Any
+) -> None:
+    whole = pack(KEY_ERROR.encode() + b"step 1 loss 2.1\n" * 40 + secrets.token_hex(40_000).encode())
+    found = explain.json(log(tmp_path / f"train.log{suffix}", whole[:-20_000]))
+    assert found["lines"][0]["text"] == "KeyError: 'lr_5'"
+    assert "its compressed data ends early" in found["logs"][0]["note"]
 
 
 def test_a_compressed_log_does_not_choose_how_much_memory_it_takes(explain: Explain, tmp_path: Path) -> None:
