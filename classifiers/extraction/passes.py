@@ -292,6 +292,8 @@ def choose_suspect(extraction: Extraction) -> None:
 
 def name_few_beginnings(extraction: Extraction) -> None:
     """Leave few lines as beginnings."""
+    if survival.promote_reason_of_abort(extraction.items):
+        extraction.items.sort(key=ordering.sort_key)
     if ordering.prefer_logs_to_scheduler(extraction.items) or ordering.promote_first_mention(extraction.items):
         extraction.items.sort(key=ordering.sort_key)
     ordering.name_few_beginnings(extraction.items)

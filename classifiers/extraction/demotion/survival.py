@@ -5,8 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
+from classifiers.extraction.benign_lines import is_harmless_item
 from classifiers.extraction.evidence_items import EvidenceItem, without_numbers
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_shapes import declares_error
 from classifiers.extraction.observations.phases import COLLECTIVE_TIMEOUTS
 from classifiers.extraction.observations.silence import is_wait
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
@@ -40,6 +42,7 @@ _REQUEUED_WORDS: Final = " DUE TO "
 _FIRST_LINES: Final = 30
 _TELLING_LENGTH: Final = 10
 _FEWEST_AGAIN: Final = 2
+_LINES_BEFORE_ABORT: Final = 40  # a stack is printed between the reason and the abort
 _ATTEMPT_RANGE: Final = 65_536  # characters in which the first time of an attempt is looked for
 _RESTARTED_AFTER_S: Final = 60.0  # clocks of nodes and logs agree to half of it (judgement)
 _RANKS_WITH_SAME_WORDS: Final = 3  # as many ranks print start-up words alike (judgement)
@@ -154,6 +157,40 @@ def demote_unanswered(items: Sequence[EvidenceItem]) -> None:
             and any(hit.id in peer_silent() for hit in item.hits)
         ):
             item.role, item.onset = "cascade", Onset.NEUTRAL
+
+
+def promote_reason_of_abort(items: Sequence[EvidenceItem]) -> bool:
+    """Promote what a process said just before it aborted itself: the abort is the consequence.
+
+    Args:
+        items: all items, sorted; changed in place.
+
+    Returns:
+        Whether a line was promoted.
+    """
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is None or not _is_abort(first) or first.from_scheduler:
+        return False
+    said = [
+        item
+        for item in items
+        if item.stream == first.stream
+        and item.line_number is not None
+        and 0 < (first.line_number or 0) - item.line_number <= _LINES_BEFORE_ABORT
+        and item.rank in {None, first.rank}
+        and not item.survived
+        and (item.role == "initiating" or declares_error(item.message) or item.message.lstrip().startswith("what():"))
+        and item.onset is not Onset.RETRIED
+        and not is_harmless_item(item)
+    ]
+    if not said:
+        return False
+    reason = min(said, key=lambda item: item.offset)
+    reason.role, reason.onset = "initiating", min(first.onset, Onset.TRACEBACK)
+    first.role = "cascade"
+    if first.time is not None:
+        reason.time = min(first.time, reason.time if reason.time is not None else first.time)
+    return True
 
 
 # Families of entries for lines of a scheduler or a kernel, which say why a process ended when it has ended.

@@ -264,3 +264,21 @@ def test_the_source_line_that_pytest_marks_is_no_beginning() -> None:
 def test_no_words_overrule_the_first_line_of_a_crash() -> None:
     lines = ["test tests::mean ... FAILED", "thread 'tests::mean' (7) panicked at a.rs:4:2:", "assertion failed"]
     assert first_line("\n".join(lines), log_odds=lambda line: 4.0 if "FAILED" in line else -3.0) == lines[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "first"),
+    [
+        (["terminate called after throwing an instance of 'std::runtime_error'", "  what():  bad mesh"], "what(): bad"),
+        (["F1120 10:00:00.123456 1234 trainer.cc:55] Check failed: a == b (3 vs. 4)", "@ 0x7f main"], "F1120 "),
+        (["ERROR: mesh has 3 negative cells"], "ERROR: mesh"),
+        (["mesh has 3 cells"], "./run.sh: line 3: 42 Aborted"),
+        (["ERROR: mesh has 3 negative cells", *(f"step {step} loss 2.{step}" for step in range(60))], "./run.sh: "),
+    ],
+    ids=["exception", "check", "error", "no error", "long before"],
+)  # fmt: skip
+def test_what_a_process_said_before_it_aborted_comes_first(lines: Sequence[str], first: str) -> None:
+    log = "\n".join(
+        ["step 1 loss 2.0", *lines, "./run.sh: line 3: 42 Aborted                 (core dumped) ./solver", ""]
+    )
+    assert first_line(log).startswith(first)
