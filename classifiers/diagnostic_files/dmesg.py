@@ -37,6 +37,16 @@ def read_kernel_lines(text: str) -> list[tuple[str, datetime | None]]:
     return [(message[:_TEXT_MOST], at) for message, at, _ in found if message]
 
 
+def stamped_line(line: str) -> tuple[str, datetime | None] | None:
+    """Return message and time of a line in one of the forms of dmesg with a time in brackets; None of another line."""
+    level = _LEVEL.match(line)
+    rest = line[level.end() :] if level is not None else line
+    head = _SINCE_BOOT.match(rest) or _DATED.match(rest)
+    if head is None or not (message := rest[head.end() :].strip()):
+        return None
+    return message, _time(head.groupdict().get("at"))
+
+
 def _parsed(line: str) -> tuple[str, datetime | None, bool]:
     """Return message and time of a line, and whether it has the form of a kernel's line."""
     level = _LEVEL.match(line)

@@ -24,6 +24,8 @@ CLUSTER: Final = "local"
 # Lines shown of each role, in this order (judgement: what a person reads before opening the log).
 NODE_EVENT: Final = "node event"
 _SHOWN: Final[dict[Role, int]] = {"initiating": 3, "cascade": 2, "teardown": 1, "context": 2}
+# A log of warnings alone may be of a run without failure.
+_FAILURE_WORDS: Final = tuple(word for word in ERROR_WORDS if word != "warning")
 _SKIPPED_NAMED: Final = 3  # files that are no text
 _NO_LOG: Final = frozenset({"node", "scheduler"})
 _KERNEL: Final = "dmesg"
@@ -90,7 +92,7 @@ class Explanation:
         return self.end.status is not Status.FAILED or any(
             line.role != "context"
             and not _is_fact(line)
-            and (line.signature is not None or line.stream in TITLES or contains_any(line.text.lower(), ERROR_WORDS))
+            and (line.signature is not None or line.stream in TITLES or contains_any(line.text.lower(), _FAILURE_WORDS))
             for line in self.body.evidence
         )
 

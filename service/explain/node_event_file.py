@@ -1,14 +1,16 @@
 """Reads the node events of a job from a file: JSON in any accepted format, or lines of a kernel or of syslog."""
 
 import codecs
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
 
+from classifiers.contracts import NotDiagnostic
+from classifiers.diagnostic_files.dmesg import stamped_line
+from classifiers.diagnostic_files.nvidia_smi import read_gpu_states
+from classifiers.diagnostic_files.streams import kind_of
 from classifiers.redaction import redact
 from service.contracts.event import LOGS_MOST, NodeEventIn
 from service.errors import InvalidInput, UnreadableRecord
@@ -16,8 +18,7 @@ from service.formats import node_events
 from service.formats.field_reading import Skipped
 from service.logs.text_cleaning import decode
 
-_DMESG: Final = re.compile(r"\[(?P<at>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] (?P<text>.+)")
-_DMESG_TIME: Final = "%a %b %d %H:%M:%S %Y"
+_SAMPLE: Final = 16 * 1024  # bytes by which a diagnostic file is known
 _TEXT_MOST: Final = 2_000
 
 
@@ -37,6 +38,13 @@ def read(data: bytes, name: str, cluster: str) -> list[NodeEventIn]:
 
 def _events(data: bytes, name: str, cluster: str) -> Iterator[NodeEventIn]:
     data = data.removeprefix(codecs.BOM_UTF8)
+    if kind_of(data[:_SAMPLE]) == "nvidia_smi":
+        try:
+            states = read_gpu_states(decode(data))
+        except NotDiagnostic as error:
+            raise InvalidInput(f"{name}: {error}") from None
+        yield from (NodeEventIn(source="nvidia-smi", text=redact(state)) for state in states)
+        return
     stripped = data.strip()
     if stripped.startswith((b"[{", b"[\n", b"[\r", b"[ {")):
         with suppress(orjson.JSONDecodeError):
@@ -70,12 +78,10 @@ def _from_json(value: Any, where: str, cluster: str) -> Iterator[NodeEventIn]:
 
 
 def _from_text(line: str, cluster: str) -> Iterator[NodeEventIn]:
-    dmesg = _DMESG.match(line)
-    if dmesg is not None:
-        with suppress(ValueError):
-            at = datetime.strptime(dmesg["at"], _DMESG_TIME).replace(tzinfo=UTC)
-            yield NodeEventIn(at=at, source="kernel", text=redact(dmesg["text"])[:_TEXT_MOST])
-            return
+    of_kernel = stamped_line(line)
+    if of_kernel is not None:
+        yield NodeEventIn(at=of_kernel[1], source="kernel", text=redact(of_kernel[0])[:_TEXT_MOST])
+        return
     try:
         yield from _parsed(line.encode("utf-8", "replace"), cluster)
     except UnreadableRecord:

@@ -252,8 +252,9 @@ def test_node_events_are_evidence(explain: Explain, tmp_path: Path) -> None:
     assert any(line["stream"] == "node" for line in found["verdict"]["evidence"])
 
 
-def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_path: Path) -> None:
-    assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", "step 1 loss 2\nall done\n"))
+@pytest.mark.parametrize("text", ["step 1 loss 2\nall done\n", "WARNING: lr is low\n"])
+def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_path: Path, text: str) -> None:
+    assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", text))
 
 
 def test_the_place_where_an_exception_was_raised_is_that_of_the_own_code(explain: Explain, tmp_path: Path) -> None:
