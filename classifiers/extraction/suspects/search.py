@@ -40,7 +40,7 @@ _PROCESS: Final = re.compile(
 )
 _RANK_MENTION: Final = re.compile(
     r"(?i)(?<!sending )(?<!subprocess )\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}"
-    r"(?P<rank>\d{1,3})\b(?! (?:of|steps|workers)|:\d)"
+    r"(?P<rank>\d{1,3})\b(?! (?:of|steps|workers|in stage)|\.\d|:\d)"  # a task of Spark is no process
 )
 # Characters of a line that are searched (judgement).
 _RANGE: Final = 600

@@ -87,3 +87,16 @@ def test_of_several_hosts_a_local_rank_is_no_rank() -> None:
 def test_a_log_of_a_launcher_of_several_processes_is_not_that_of_rank_0(line: str, rank: int | None) -> None:
     found = suspect_without_nodes(f"reading the deck\nFatal: input deck: negative time step -0.5\n{line}\n")
     assert (None if found is None else found.rank) == rank
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("Job aborted due to stage failure: Task 3 in stage 1.0 failed 4 times", None),
+        ("Lost task 3.0 in stage 1.0 (TID 7) (10.0.0.9 executor 2): java.io.IOException: failed", None),
+        ("Task 3 failed with an error", 3),
+    ],
+)
+def test_a_task_of_spark_is_no_rank(line: str, rank: int | None) -> None:
+    found = suspect({"tail": f"org.apache.spark.SparkException: {line}\n"})
+    assert (None if found is None else found.rank) == rank
