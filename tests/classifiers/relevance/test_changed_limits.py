@@ -112,3 +112,22 @@ def test_a_fault_of_the_switch_comes_before_those_of_the_gpus_behind_it() -> Non
     gpu = "NVRM: Xid (PCI:0000:9b:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 4"
     error = "RuntimeError: CUDA error: unspecified launch failure\n"
     assert first(STEPS + error, (gpu, "kernel", 118), (switch, "kernel", 119)) == switch
+
+
+@pytest.mark.parametrize(
+    ("error", "change", "explains"),
+    [
+        (
+            "certificate verify failed: unable to get local issuer certificate",
+            "ca-certificates updated on all nodes",
+            True,
+        ),
+        ("certificate verify failed: unable to get local issuer certificate", "ca-certificates are as before", False),
+        ("the tensors have other shapes", "ca-certificates updated on all nodes", False),
+    ],
+)
+def test_other_authorities_explain_certificates_that_are_refused(error: str, change: str, *, explains: bool) -> None:
+    log = (
+        f"{STEPS}requests.exceptions.SSLError: {error}\n" if "certificate" in error else f"{STEPS}ValueError: {error}\n"
+    )
+    assert (first(log, (change, "change", 7_200)) == change) is explains
