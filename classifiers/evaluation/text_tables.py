@@ -49,7 +49,7 @@ def text(parts: Mapping[str, Sequence[PartFigures]]) -> str:
         lines += [*_table(predictors), ""]
         note = constant_note(predictors)
         if part == ALL:
-            lines += [*([note, ""] if note else []), *_causes(predictors[0]), ""]
+            lines += [*([note, ""] if note else []), *([*_causes(predictors[0]), ""] if predictors[0].causes else [])]
     lines.append("Brackets: 95 % intervals, bootstrap over sources (the groups of the cases).")
     return "\n".join(lines)
 

@@ -118,6 +118,9 @@ def test_text_and_json_give_the_constant_and_the_intervals() -> None:
     shown = text_tables.text(parts)
     assert "is right on the side in 0.750 of these cases; own is right in 1.000" in shown
     assert "1.000 [1.000, 1.000]" in shown
+    assert "true cause" in shown
+    no_causes = {"all": [replace(one, causes=()) for one in parts["all"]]}
+    assert "true cause" not in text_tables.text(no_causes)
     [everything] = text_tables.json_figures(parts)
     own, constant = everything["predictors"]
     assert own["causes"]["HW.GPU.1"]["recall"]["value"] == 1.0
