@@ -167,6 +167,9 @@ def _checkpoint(verdict: Verdict, facts: Facts) -> str | None:
 GIB = 2**30
 _DEVICE_MEMORY = "DL.1"
 _HOST_MEMORY = "DL.4"
+_LIMITS = frozenset(
+    {"slurm.time-limit", "slurm.status-timeout", "kubernetes.deadline"}
+)  # lines that a limit ended a job
 
 
 def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Requests) -> dict[str, Any]:
@@ -181,11 +184,28 @@ def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Req
         out["memory_bytes"] = math.ceil(facts.memory_requested * settings.memory_factor / GIB) * GIB
     progress = verdict.progress
     moving = progress is not None and (progress.step is not None or progress.checkpoint is not None)
-    if job.status == "timeout" and job.time_limit_s and moving and verdict.side == "user":
+    if (
+        job.status == "timeout"
+        and job.time_limit_s
+        and moving
+        and verdict.side == "user"
+        and not _failed_before(verdict)
+    ):
         out["time_limit_s"] = math.ceil(job.time_limit_s * settings.time_factor / 60) * 60
     if verdict.category == _DEVICE_MEMORY and job.status != "out_of_memory":
         out["batch_factor"] = settings.batch_factor
     return out
+
+
+def _failed_before(verdict: Verdict) -> bool:
+    """Whether a job that reached its limit failed of a known error or hung before: it would have reached any limit."""
+    return verdict.category is not None or verdict.own_frame is not None or _hung(verdict)
+
+
+def _hung(verdict: Verdict) -> bool:
+    """Whether dumps of the processes show where a job hung."""
+    first = next((line for line in verdict.evidence if line.role == "initiating"), None)
+    return first is not None and first.stream in {FLIGHT_RECORDER, *DIAGNOSTIC_KINDS}
 
 
 def reached_limit(verdict: Verdict, job: JobFacts) -> str:
@@ -195,8 +215,7 @@ def reached_limit(verdict: Verdict, job: JobFacts) -> str:
     """
     if job.status != "timeout" or verdict.side != "user" or verdict.own_frame:
         return ""
-    first = next((line for line in verdict.evidence if line.role == "initiating"), None)
-    if first is not None and first.stream in {FLIGHT_RECORDER, *DIAGNOSTIC_KINDS}:
+    if _hung(verdict):
         return ""
     return f"its time limit of {job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "its time limit"
 

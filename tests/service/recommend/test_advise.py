@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -149,7 +150,9 @@ def test_a_longer_time_limit_is_asked_for_where_the_job_got_on() -> None:
     advice = advise(verdict, job, ALONE, BUILT_IN)
     assert advice.changes == {"time_limit_s": 10800}
     assert advice.mitigations[0].text == "Request a time limit of 3 hours instead of 2 hours, and resume from /c/400."
-    assert advise(replace(verdict, progress=None), job, ALONE, BUILT_IN).changes == {}
+    others: tuple[dict[str, Any], ...] = ({"progress": None}, {"category": "GC.1"}, {"own_frame": "train.py:9"})
+    for changes in others:
+        assert advise(replace(verdict, **changes), job, ALONE, BUILT_IN).changes == {}
 
 
 def test_a_smaller_batch_is_advised_where_the_device_ran_out_of_memory() -> None:
