@@ -118,8 +118,9 @@ def test_compressed_logs_are_read(explain: Explain, tmp_path: Path, suffix: str,
 def test_of_a_compressed_log_that_ends_early_the_rest_is_read(
     explain: Explain, tmp_path: Path, suffix: str, pack: Any
 ) -> None:
-    whole = pack(KEY_ERROR.encode() + b"step 1 loss 2.1\n" * 40 + secrets.token_hex(40_000).encode())
-    found = explain.json(log(tmp_path / f"train.log{suffix}", whole[:-20_000]))
+    before, after = secrets.token_hex(41_500), secrets.token_hex(3_000)
+    whole = pack(f"{before}\n{KEY_ERROR}{after}".encode())
+    found = explain.json(log(tmp_path / f"train.log{suffix}", whole[:-1_500]))
     assert found["lines"][0]["text"] == "KeyError: 'lr_5'"
     assert "its compressed data ends early" in found["logs"][0]["note"]
 

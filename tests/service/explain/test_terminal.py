@@ -57,6 +57,12 @@ def test_the_end_of_the_job_says_what_was_given_and_what_was_read(end: JobEnd, g
     assert f"Job end     {printed}\n" in _printed(TYPO, end=end, given=frozenset(given))
 
 
+@pytest.mark.parametrize("confidence", [0.946, 0.951])
+def test_the_same_percentage_has_the_same_words(confidence: float) -> None:
+    printed = " ".join(_printed(replace(TYPO, confidence=confidence)).split())
+    assert "95 % sure of the side (almost certain)" in printed
+
+
 def test_the_rank_is_named_once_and_files_of_the_node_make_no_ranks() -> None:
     lines = (
         ShownLine("rank_1.log", 4, "initiating", "[rank1]: ValueError: bad shape", rank=1),
