@@ -61,7 +61,7 @@ class FailureKeys:
     @property
     def can_recur(self) -> bool:
         """Whether a later failure can be recognised by these keys."""
-        return not self.lines or bool(self.all_lines)
+        return bool(self.all_lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,16 @@ class MemoryEntry:
         return all(shared) and any(is_distinctive(key) for own in shared for key in own)
 
     def shares_line(self, keys: FailureKeys) -> bool:
-        """Whether a failure and the entry share an initiating line; true where one of the two has none to compare."""
-        return not keys.lines or not self.lines or any(key in self.lines for key in keys.all_lines)
+        """Whether a failure and the entry share an initiating line."""
+        return any(key in self.lines for key in keys.all_lines)
 
 
 def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
     """What a failure is recognised by; `fingerprint` is that of the packaged model's verdict."""
     told = [one for one in extracted.items if one.role == "initiating" and not one.derived and not _is_report(one)]
-    if not told and any(_is_report(one) for one in extracted.items):
-        # A launcher reports the end of a process in the same words whatever ended it.
+    if not told:
+        # A launcher reports the end of a process in the same words whatever ended it, and a fingerprint without a
+        # first line is that of all failures that show nothing.
         told = _last_words(extracted.items)
         if not told:
             ending = _ending(extracted.items)
@@ -134,7 +135,7 @@ def _reports() -> re.Pattern[str]:
 
 
 def _last_words(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
-    """Of each log the last distinctive line before the end of a process is reported, without a known form."""
+    """Of each log the last distinctive line without a known form, before the end of a process if it is reported."""
     ends: dict[int, int] = {}
     for one in items:
         if _is_report(one):

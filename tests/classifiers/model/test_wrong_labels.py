@@ -115,3 +115,19 @@ def test_most_of_them_are_listed_as_unlikely_and_no_right_label_is(model: Model,
     assert made.layer.about["doubtful"] == list(doubtful), "for whoever reads the layer later"
     assert len(doubtful) > len(MISTAKES) / 2
     assert all(name.startswith("wrong") for name in doubtful)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "among-right-labels"])
+def test_a_label_of_a_failure_without_a_log_reaches_no_other(model: Model, *, others: bool) -> None:
+    base = right() if others else []
+    before = Diagnoser(model, signatures.packaged(), fitted(model, base).layer)
+    one = labelled("silent", 1, "", WRONG[0], "mallory")
+    silent = replace(one, raw=replace(one.raw, streams=()))
+    after = before.with_layer(fitted(model, [*base, silent]).layer)
+    failures = [silent.raw, replace(silent.raw, job=replace(one.raw.job, exit_code=137)), one.raw]
+    kept, made = (
+        [(answer.side, answer.cause, answer.confidence) for answer in each.diagnose(failures)]
+        for each in (before, after)
+    )
+    assert made == kept
