@@ -168,6 +168,8 @@ class _Corrections:
     """Fitted corrections of one set of groups, by axis, with their cross-fitted versions."""
 
     def __init__(self, packaged: PackagedClassifier, groups: Sequence[LabelledGroup]) -> None:
+        from threadpoolctl import threadpool_limits  # noqa: PLC0415 - for fitting only
+
         self.groups = groups
         self.penalties: dict[str, float | None] = {}
         self.folds = label_groups.folds_of(groups, FOLDS)
@@ -181,8 +183,10 @@ class _Corrections:
             for group in groups
         ]
         self.kernel = Similarities(self._features, self._entries, FITTED).of_known()
-        for axis in CORRECTED_AXES:
-            self._fit(axis)
+        # Next to other processes, threads that wait for one another take twenty times as long as one.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for axis in CORRECTED_AXES:
+                self._fit(axis)
 
     def _fit(self, axis: str) -> None:
         self.penalties[axis] = None

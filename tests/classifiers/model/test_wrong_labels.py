@@ -7,8 +7,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from classifiers import signatures
 from classifiers.contracts import Verdict
@@ -131,3 +133,16 @@ def test_a_label_of_a_failure_without_a_log_reaches_no_other(model: Model, *, ot
         for each in (before, after)
     )
     assert made == kept
+
+
+def test_corrections_are_fitted_by_one_thread(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[int] = set()
+    softmax = fitting.softmax
+
+    def counted(scores: Any) -> Any:
+        threads.update(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return softmax(scores)
+
+    monkeypatch.setattr(fitting, "softmax", counted)
+    assert fitted(model, right()).layer.about["groups"] >= fitting.LEAST_GROUPS
+    assert threads == {1}
