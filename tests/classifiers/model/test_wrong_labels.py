@@ -18,6 +18,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import Model
+from classifiers.model.linear_model import softmax
 from classifiers.model.site import fitting
 from classifiers.model.site.fitting import SiteFit
 from classifiers.model.site.layer import SiteLayer
@@ -137,7 +138,6 @@ def test_a_label_of_a_failure_without_a_log_reaches_no_other(model: Model, *, ot
 
 def test_corrections_are_fitted_by_one_thread(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
-    softmax = fitting.softmax
 
     def counted(scores: Any) -> Any:
         threads.update(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
