@@ -202,6 +202,11 @@ class Protected(BaseModel):
     golden: bool
 
 
+def label_waits(given: Sequence[FeedbackResult]) -> bool:
+    """Whether the label of a group changed no verdict because it waits for a second person."""
+    return bool(given) and given[0].label.held is not None and not any(one.changed for one in given)
+
+
 def act(services: Services, group_ids: Sequence[int], actor: str, action: GroupAction) -> None:
     """Apply an action to all groups or to none. Some actions accept one group only.
 

@@ -20,7 +20,7 @@ from service.times import bounded
 from service.web import group_views, views
 from service.web.api.parameters import GroupTexts, Id, group_filter
 from service.web.auth import READ, Principal
-from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input
+from service.web.group_requests import FeedbackGiven, GroupAction, act, feedback_input, label_waits
 from service.web.pages.charts import figures, sparklines
 from service.web.pages.failure.page import success_after
 from service.web.pages.failure.short_advice import short_advice
@@ -262,7 +262,7 @@ def give_feedback(
     """Label the whole group."""
     feedback = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
     taken = form.services.feedback.add_to_group(group_id, form.actor, feedback)
-    waits = kind == "correct" and taken and not any(one.changed for one in taken) and taken[0].label.held
+    waits = kind == "correct" and label_waits(taken)
     return redirect(f"{back or f'/groups/{group_id}'}?notice={'label_waits' if waits else kind}")
 
 

@@ -11,7 +11,7 @@ from service.feedback.records import FeedbackInput
 from service.sql.types import HIGHEST_ID
 from service.web import views
 from service.web.auth import READ
-from service.web.group_requests import FeedbackGiven, feedback_input
+from service.web.group_requests import FeedbackGiven, feedback_input, label_waits
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.feedback import facts
 from service.web.pages.forms import ActForm, Text, cause_choice, causes_by_side, redirect
@@ -63,5 +63,5 @@ def label(
         form.services.feedback.add(failure, form.actor, FeedbackInput("unsure", note=note or None))
         return redirect("/feedback/next?notice=unsure")
     given = feedback_input(FeedbackGiven(kind="correct", **cause_choice(cause), note=note or None))
-    form.services.feedback.add_to_group(group, form.actor, given)
-    return redirect(f"/feedback/next?notice=labelled&group={group}")
+    waits = label_waits(form.services.feedback.add_to_group(group, form.actor, given))
+    return redirect(f"/feedback/next?notice={'label_waits' if waits else 'labelled'}&group={group}")

@@ -181,3 +181,12 @@ def test_a_label_before_the_undone_one_is_current_again(client: TestClient, worl
     group = group_of(client, "flash_attn")
     assert (group["cause"], group["labelled_at"]) == ("USER.4", labelled_at)
     assert verdicts(client)["1"] == ("USER.4", "person")
+
+
+def test_the_list_of_labels_to_give_says_that_a_label_waits_for_a_second_person(client: TestClient) -> None:
+    jobs = [str(number) for number in range(label_review.MOST_AT_ONCE + 1)]
+    client.post("/api/v1/events", content=lines(*(event(job) for job in jobs)))
+    [first] = client.get("/api/v1/label-queue").json()["items"]
+    page = post(client, "/feedback/next", group=first["group"], failure=first["failure"], cause="SYS.5")
+    assert "until a second person gives the same label" in words(page)
+    assert f'action="/groups/{first["group"]}/feedback/undo"' in page
