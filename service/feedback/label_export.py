@@ -6,7 +6,7 @@ An export holds what people said, never what the model said: an axis that no per
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -204,8 +204,8 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str, has_login:
     """
     with store.unit_of_work() as work:
         label = work.feedback.label(failure_id)
-        if label is None or (golden and (label.disputed or label.contested or label.held is not None)):
-            expected = "a label that nobody disputes and that waits for no second person"
+        if label is None or (golden and not _is_exported(replace(label, golden=False), golden=None)):
+            expected = "a label of side or cause that nobody disputes and that waits for no second person"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
         if golden and has_login and _is_of_one_person(label, work.feedback.of(failure_id), who):
             expected = "another person: nobody but you gave this label"

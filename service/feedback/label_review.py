@@ -30,7 +30,7 @@ def held_because(
         reading: the earlier labels.
         row: the failure.
         verdict: its verdict, as verdict/1.
-        given: the complete labels.
+        given: what the person said.
         who: the person. What they alone said earlier does not count: everybody may correct themselves.
         at_once: the number of failures that get this label in one action.
     """
@@ -49,7 +49,8 @@ def held_because(
 
 def _contradict(first: Labels, second: Labels) -> bool:
     """Whether two labels name different sides or causes; a side alone contradicts no cause of this side."""
-    return first.side != second.side or (None not in (first.cause, second.cause) and first.cause != second.cause)
+    named = ((first.side, second.side), (first.cause, second.cause))
+    return any(None not in both and both[0] != both[1] for both in named)
 
 
 def contradicted_signature(verdict: Mapping[str, Any], given: Labels) -> str | None:

@@ -286,13 +286,15 @@ class Feedback:
         changed, version, labels, stated, held = False, row.version, Labels(), feedback.labels, None
         if feedback.kind in JUDGING:
             current, event = _read(detail)
-            given = replace(feedback.labels, side=None, cause=None) if feedback.kind == "confirm" else feedback.labels
+            given = feedback.labels
+            if feedback.kind == "confirm":  # of side and cause, whatever else it names
+                given = replace(given, side=current.side, cause=current.cause)
             labels = completed(given, current)
             before = work.feedback.label(failure_id)
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = facts(made) != facts(current)
-            held = label_review.held_because(work, row, detail.verdict or {}, labels, who=who, at_once=at_once)
             stated = _given(labels, given)
+            held = label_review.held_because(work, row, detail.verdict or {}, stated, who=who, at_once=at_once)
             protected = (before is not None and before.golden) or _waits(held, before, who, stated)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
@@ -340,12 +342,11 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
 
 
 def _given(complete: Labels, given: Labels) -> Labels:
-    """What a person said: side and cause, and of the other axes only those that the person named.
+    """What a person said: the axes that the person named, and the side of a cause.
 
-    Whoever names a side alone says nothing of the cause.
+    Whoever names a side alone says nothing of the cause, and whoever corrects another axis says nothing of either.
     """
-    cause = complete.cause if given.side is None else given.cause
-    return replace(complete, cause=cause, category=given.category, symptom=given.symptom, retry=given.retry)
+    return replace(given, side=None if given.side is None and given.cause is None else complete.side)
 
 
 def _waits(held: Held | None, before: Label | None, who: str, labels: Labels) -> bool:

@@ -267,9 +267,9 @@ class FeedbackRepository(FeedbackReader):
         last: dict[str, StoredFeedback] = {}
         for entry in entries:
             if entry.kind in JUDGING:
-                last.pop(entry.who, None)
-                last[entry.who] = entry
-        judged = list(last.values())
+                last[entry.who] = _continued(entry, last.pop(entry.who, None))
+        # Whoever corrects another axis alone does not give, or repeat, the side and cause of others.
+        judged = [one for one in last.values() if _names_a_fault(one)] or list(last.values())
         votes = {entry.who: entry for entry in entries if entry.kind in VOTES}  # the last one of each person
         contest = max((entry.id for entry in votes.values() if entry.kind == "contest"), default=0)
         newest = judged[-1] if judged else entries[-1]
@@ -281,7 +281,7 @@ class FeedbackRepository(FeedbackReader):
             entries[-1].at,
             before.who if before is not None and before.golden else newest.who,
             resulting,
-            len(last),
+            len(judged),
             disputed=_disagree(judged),
             contested=contest > max((entry.id for entry in judged), default=0),
             golden=before is not None and before.golden,
@@ -307,6 +307,18 @@ class FeedbackRepository(FeedbackReader):
         writing = upsert(self._connection, labels).values({"failure_id": failure_id, **values})
         self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))
         return made
+
+
+def _names_a_fault(judged: StoredFeedback) -> bool:
+    return judged.labels.side is not None or judged.labels.cause is not None
+
+
+def _continued(newest: StoredFeedback, earlier: StoredFeedback | None) -> StoredFeedback:
+    """A person's newest judgement; if it names neither side nor cause, with those that they named before."""
+    if earlier is None or _names_a_fault(newest) or not _names_a_fault(earlier):
+        return newest
+    named = replace(newest.labels, side=earlier.labels.side, cause=earlier.labels.cause)
+    return replace(newest, labels=named, held=newest.held or earlier.held)
 
 
 def _disagree(judged: Sequence[StoredFeedback]) -> bool:

@@ -210,6 +210,22 @@ def test_a_side_alone_is_not_exported_with_the_cause_of_the_model(world: World) 
     assert exported["labels"]["cause"] == row.cause
 
 
+def test_who_corrects_another_axis_alone_says_nothing_of_side_and_cause(world: World) -> None:
+    row, of_group = (world.fails(LICENCE.format(n=number)) for number in (1, 2))
+    world.label(of_group, "user", "USER.4", who="cem")
+    alone = FeedbackInput("correct", Labels(retry="helps"))
+    assert world.feedback.add(row.id, "mallory", alone).label.held is None
+    assert len(list(label_export.cases(world.store))) == 1, "the cause is the model's"
+    with pytest.raises(Conflict, match="of side or cause"):
+        label_export.protect(world.store, row.id, golden=True, who="ana")
+    world.label(row, "user", "USER.4")
+    exported = next(label_export.cases(world.store))
+    assert (exported["labels"]["cause"], exported["labels"]["retry"]) == ("USER.4", None)
+    assert exported["provenance"]["people"] == 1, "nor does it count as a second person"
+    world.feedback.add(row.id, "ana", alone)
+    assert next(label_export.cases(world.store))["labels"]["cause"] == "USER.4", "her own words stay"
+
+
 def test_a_confirmation_is_of_side_and_cause(world: World) -> None:
     row = world.fails(KEY.format(n=1))
     world.feedback.add(row.id, "ana", FeedbackInput("confirm", Labels(row.side)))
