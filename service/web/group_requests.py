@@ -154,7 +154,7 @@ class FeedbackAnswer(BaseModel):
 
 
 class QueuePage(BaseModel):
-    """Failures whose label is disputed or contested."""
+    """Failures whose label is disputed, contested or waits for a second person."""
 
     items: list[Queued]
     next_cursor: str | None

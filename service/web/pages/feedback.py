@@ -40,7 +40,7 @@ JUDGED = r"^[1-9][0-9]{0,17}(\.[1-9][0-9]{0,17}){0,499}$"  # ids of failures
 
 @router.get("/feedback", dependencies=[READ])
 def queue(request: Request, services: InjectedServices, cursor: Text = None, notice: Text = None) -> HTMLResponse:
-    """Disputed and contested verdicts, and the weekly samples."""
+    """Verdicts to decide, and the weekly samples."""
     with services.snapshot() as snapshot:
         page = group_views.queue(snapshot, cursor=cursor or None)
         context = {
@@ -104,7 +104,7 @@ def save_audit(
 def give_feedback(
     form: UserForm,
     failure_id: Id,
-    kind: Annotated[Literal["confirm", "correct", "contest", "agree"], Form()] = "contest",
+    kind: Annotated[Literal["confirm", "correct", "contest", "agree", "unsure"], Form()] = "contest",
     cause: Code = "",
     category: Code = "",
     symptom: Code = "",
@@ -113,13 +113,13 @@ def give_feedback(
     version: Annotated[int | None, Form(ge=1, le=2**31 - 1)] = None,
     back: Annotated[Literal["", "/feedback"], Form()] = "",
 ) -> RedirectResponse:
-    """Confirm or correct one verdict, or vote on it."""
+    """Confirm or correct one verdict, say that its cause is unclear, or vote on it."""
     if kind not in VOTES:
         form.principal.require("act")
     views.failure(form.services, failure_id)  # raises if it is not visible to the caller
     given = FeedbackGiven(
         kind=kind,
-        **cause_choice(cause),
+        **({} if kind == "unsure" else cause_choice(cause)),  # the list sends its choice with each button
         category=category or None,
         symptom=symptom or None,
         retry=retry or None,

@@ -1,5 +1,6 @@
 """Confirming, correcting, holding and excluding are undone in place."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -190,3 +191,18 @@ def test_the_list_of_labels_to_give_says_that_a_label_waits_for_a_second_person(
     page = post(client, "/feedback/next", group=first["group"], failure=first["failure"], cause="SYS.5")
     assert "until a second person gives the same label" in words(page)
     assert f'action="/groups/{first["group"]}/feedback/undo"' in page
+    reason = "The label waits for a second person: it was given to 21 failures at once."
+    for path in ("/feedback", f"/failures/{first['failure']}"):
+        assert reason in words(client.get(path).text), path
+
+
+def test_a_person_can_say_that_they_cannot_tell_wherever_they_are_asked(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    number = client.get("/api/v1/failures").json()["items"][0]["id"]
+    client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "contest"})
+    for back in ("", "/feedback"):
+        page = client.get(back or f"/failures/{number}").text
+        assert re.search(r'<button name="kind" value="unsure"[^>]*>Cannot tell</button>', page)
+        answer = post(client, f"/failures/{number}/feedback", kind="unsure", cause="SYS.5", back=back)
+        assert "Saved: the cause is unclear." in words(answer)
+    assert client.get("/api/v1/labels").text.strip() == ""
