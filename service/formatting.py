@@ -128,6 +128,11 @@ def significant(value: float) -> str:
     return number(rounded, max(0, 2 - floor(log10(abs(rounded)))))
 
 
+def amount(value: int, noun: str) -> str:
+    """A number of things: 1 label, 2 labels."""
+    return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
+
+
 def counted(value: int) -> str:
     """A count that is bounded by `COUNT_LIMIT` + 1: 10001 → 10,000+."""
     return number(value) if value <= COUNT_LIMIT else f"{number(COUNT_LIMIT)}+"

@@ -14,6 +14,7 @@ from service.cli.classifier import retrain
 from service.cli.files import check_readable, opened_output, read_input
 from service.errors import InvalidInput
 from service.feedback import label_export, withdrawal
+from service.formatting import amount
 from service.people.records import COMMAND_LINE
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ def _undo(services: compose.ProcessServices, who: str, since: str, *, learn: boo
     if not done.labels:
         output.line(f"no label of {who} since {since}: nothing is withdrawn")
         return exit_codes.OK
-    output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts returned to their earlier version")
+    verdicts = (
+        f"{amount(done.verdicts, 'verdict')} returned to {'its' if done.verdicts == 1 else 'their'} earlier version"
+    )
+    output.line(f"{amount(done.labels, 'label')} of {who} withdrawn, {verdicts}")
     if learn:
         return retrain.learn(services)
     output.line("run faultline retrain to learn without them")

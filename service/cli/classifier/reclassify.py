@@ -5,6 +5,7 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from classifiers.data.labelled_cases import codes_of
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.argument_types import between, positive, span
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _KEYS: Final = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
+_CODES: Final = frozenset({"side", "cause", "symptom", "category"})
 _SHOWN_MOVES: Final = 20
 
 
@@ -60,13 +62,17 @@ def filters_of(pairs: list[str]) -> dict[str, Any]:
     """Return the filters of `--where`.
 
     Raises:
-        InvalidInput: an unknown key, or no value.
+        InvalidInput: an unknown key, one that is given twice, an unknown code, or no value.
     """
-    found = {}
+    found: dict[str, str] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
         if key not in _KEYS or not value:
             raise InvalidInput(f"--where: expected KEY=VALUE with one of {', '.join(_KEYS)}, got {pair[:80]}")
+        if key in found:
+            raise InvalidInput(f"--where: expected each key once, got {key} twice")
+        if key in _CODES and value not in codes_of(key):
+            raise InvalidInput(f"--where: expected {key}= with one of {', '.join(codes_of(key))}, got {value[:40]}")
         found[key] = value
     return found
 

@@ -40,7 +40,7 @@ def test_a_candidate_that_would_resubmit_a_futile_failure_is_refused() -> None:
     result = judged(cases, [*answers(cases[:19]), *answers(cases[19:], retry="helps")])
     assert (result.decision, result.reasons) == (
         "refuse",
-        ("golden set: 1 futile failures would be resubmitted, 0 before",),
+        ("golden set: 1 futile failure would be resubmitted, 0 before",),
     )
 
 

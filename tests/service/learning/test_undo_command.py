@@ -28,7 +28,7 @@ def test_the_labels_of_one_person_are_undone_and_their_effect_ends(world: World,
     assert misspelt.stdout == f"no label of malory since {since}: nothing is withdrawn\n"
     done = run_command(settings, "labels", "undo", "--who", "mallory", "--since", since, "--retrain")
     assert done.returncode == 0, done.stderr
-    assert "1 labels of mallory withdrawn" in done.stdout
+    assert "1 label of mallory withdrawn" in done.stdout
     assert "0 labels of 0 groups" in done.stdout
     assert "user USER.4 to system" in done.stdout, "what changes without them"
     assert world.active_layer() is None
