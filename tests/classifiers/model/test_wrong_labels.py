@@ -121,14 +121,26 @@ def test_most_of_them_are_listed_as_unlikely_and_no_right_label_is(model: Model,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("others", [False, True], ids=["alone", "among-right-labels"])
-def test_a_label_of_a_failure_without_a_log_reaches_no_other(model: Model, *, others: bool) -> None:
-    base = right() if others else []
+@pytest.mark.parametrize("log", [None, "of progress"])
+@pytest.mark.parametrize("among", [False, True], ids=["alone", "among-right-labels"])
+def test_a_label_of_a_failure_that_shows_nothing_reaches_no_other(
+    model: Model, log: str | None, *, among: bool
+) -> None:
+    base = right() if among else []
     before = Diagnoser(model, signatures.packaged(), fitted(model, base).layer)
     one = labelled("silent", 1, "", WRONG[0], "mallory")
-    silent = replace(one, raw=replace(one.raw, streams=()))
-    after = before.with_layer(fitted(model, [*base, silent]).layer)
-    failures = [silent.raw, replace(silent.raw, job=replace(one.raw.job, exit_code=137)), one.raw]
+    [stream] = one.raw.streams
+    silent, steps, others = (
+        replace(one, raw=replace(one.raw, streams=found))
+        for found in (
+            (),
+            (replace(stream, text="step 10 loss 2.1\n"),),
+            (replace(stream, text="step 96 loss 0.4\nstep 97 loss 0.4\n"),),
+        )
+    )
+    shown = silent if log is None else steps
+    after = before.with_layer(fitted(model, [*base, shown]).layer)
+    failures = [silent.raw, replace(silent.raw, job=replace(one.raw.job, exit_code=137)), steps.raw, others.raw]
     kept, made = (
         [(answer.side, answer.cause, answer.confidence) for answer in each.diagnose(failures)]
         for each in (before, after)
