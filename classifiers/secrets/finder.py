@@ -12,65 +12,22 @@ from classifiers.literal_search import Literals, lower_case
 from classifiers.secrets import other_scripts
 from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats
+from classifiers.secrets.forms import ARGUMENT, FLAGS, FORMS
+from classifiers.secrets.lines import Name, secrets_below
 from classifiers.secrets.named_values import is_next_secret, is_secret_value, next_value, pattern_of, whole_value
-from classifiers.secrets.names import NAMES
+from classifiers.secrets.names import BARE_KEYS, NAMES
 from classifiers.secrets.opaque import OpaqueWords
+from classifiers.secrets.unescaped import LEVELS, Unescaped
 from classifiers.secrets.values import is_key, is_masked, is_no_secret
 
 PLACEHOLDER = "[redacted]"
 
-_QUOTE = r"\\?[\"']"
-_ARGUMENT = r"(?:\\?\"(?P<secret>[^\"\n]{1,4096})|'(?P<secret1>[^'\n]{1,4096})|(?P<secret2>[^\s\"']{4,4096}))"
-
-_VARIABLE = "(?i:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth)[._-]?key)"
-
 # The end of a colour before a secret, as bytes of a terminal or escaped in JSON and Python.
 _COLOUR = re.compile(r"(?:\x1b|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m\Z")
 _COLOUR_MOST = 24  # characters
-
-# Marker (lower case) -> pattern that begins with the marker. The groups with `secret` in their name are removed.
-_FORMS: dict[str, str] = {
-    "eyj": r"(?P<secret>eyJ[\w-]{8,4096}+\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
-    "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
-    "authorization": rf"(?i:authorization)(?:{_QUOTE})?"
-    rf"(?:[ \t]{{0,4}},?[ \t]{{0,4}}[bB]?{_QUOTE}(?i:basic|token|negotiate) {{1,4}}(?P<secret4>[^\s\"'\\,]{{6,4096}})"
-    rf"|[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
-    r"(?:(?i:digest) {1,4}(?P<secret2>(?:[\w-]{1,20}=(?:\\?\"[^\"\n]{0,300}\"|[\w/]{1,64}),? {0,4}){1,16})"
-    r"|(?i:basic|bearer|token|digest|negotiate|splunk|aws4-hmac-sha256|[\w-]{0,16}key) {1,4}"
-    r"(?P<secret>[^\s\"'\\,]{6,4096})"
-    # With any other scheme, or none, a value without a digit is a word, as in `authorization: denied`.
-    r"|(?:[A-Za-z][\w-]{1,31} {1,4})?+(?P<secret1>(?=[^\s\"'\\,\d]{0,255}+\d)[^\s\"'\\,]{6,4096})))",
-    # A value of fewer than 8 characters is a preference, such as `theme=dark`; the age of a cookie is none.
-    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>(?=[^\r\n\"']{0,1024}(?<!-[Aa]ge)=\"?[^;\s\"']{8})"
-    r"(?:[^\r\n\"']|(?<==)\"[^\"\r\n]{0,4096}\"(?=[;\s]|\Z)){8,4096})",
-    "://": r"://(?!(?i:user(?:name)?:pass(?:word|wd)?@))"
-    r"(?:(?P<secret3>[\w-]{16,256}):(?:x-oauth-basic|(?P<secret4>[0-9a-f]{32}))?@"
-    r"|[^\s/@:\"'<>?#]{0,256}:(?P<secret>(?!x-oauth-basic@)[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
-    r"|(?P<secret1>[^\s/@:\"'<>?#]{16,1024})@"
-    r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/|x-oauth-basic@)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
-    "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
-    "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
-    "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=_~-]{20,1024})",
-    "pin=": r"(?i:pin)=[\"']?(?P<secret>\d{4,8})(?!\w)",
-    "pin: ": r"PIN: {1,3}(?P<secret>\d{4,8})(?!\w)",
-    # Of a mail client, after the number of its command.
-    " login ": r"(?:(?<=[A-Za-z]\d)|(?<=[A-Za-z]\d\d)|(?<=[A-Za-z]\d{3})|(?<=[A-Za-z]\d{4})) LOGIN "
-    rf"(?:\"[^\"\n]{{1,100}}\"|[^\s\"]{{1,100}}) {{1,2}}{_ARGUMENT}",
-    # The value before the name of a variable, in JSON and XML.
-    '"value"': r"\"(?i:value)\"\s{0,4}:\s{0,4}\"(?P<secret>[^\"\n]{6,4096})\",\s{0,40}\"(?i:name|key)\"\s{0,4}:\s{0,4}"
-    rf"\"[\w.-]{{0,60}}{_VARIABLE}\"",
-    'value="': r"(?i:value)=\"(?P<secret>[^\"\n]{4,4096})\"\s{1,40}(?i:name|key|id)=\""
-    rf"[\w.-]{{0,60}}{_VARIABLE}\"",
-    "-----begin ": r"-----BEGIN (?:(?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
-    r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
-}
 _END_OF_KEY = "-----end "  # of a private key, of which the log's tail may begin in the middle
 _CUT_KEY = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _LINE_OF_KEY = re.compile(r"[ \t]{0,40}[A-Za-z0-9+/=]{1,100}[ \t\r]{0,4}")
-_FLAGS = (
-    *("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token"),
-    *("--access-key", "--secret-key", "--access_key", "--secret_key", "--pass"),
-)
 _TOKEN_MOST = 4096 + len("eyJ")
 _LOGIN_MOST = 2600  # characters from the begin of an address to the @ after a login
 _RUN = re.compile(r"[\w-]*")
@@ -142,9 +99,9 @@ class SecretFinder:
     """All markers in one automaton. Building it takes some milliseconds: build it once."""
 
     def __init__(self) -> None:
-        forms = [_Pattern(marker, "form", pattern) for marker, pattern in _FORMS.items()]
+        forms = [_Pattern(marker, "form", pattern) for marker, pattern in FORMS.items()]
         forms += [_Pattern(name, "name", pattern_of(name)) for name in NAMES]
-        forms += [_Pattern(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
+        forms += [_Pattern(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{ARGUMENT}") for flag in FLAGS]
         forms += [
             _Pattern(one.marker, one.kind, one.pattern, one.before) for one in secret_formats() if one.kind != "word"
         ]
@@ -156,6 +113,7 @@ class SecretFinder:
         self._address = self._markers.index("://")
         self._literals = Literals(self._markers)
         numbers = {marker: number for number, marker in enumerate(self._markers)}
+        self._names = {numbers[name] for name in NAMES if name not in BARE_KEYS and name[-1].isalpha()}
         self._patterns: list[list[_Pattern]] = [[] for _ in self._markers]
         for form in forms:
             self._patterns[numbers[form.marker]].append(form)
@@ -181,16 +139,15 @@ class SecretFinder:
         low = lower_case(text)
         before = Effort(effort.secrets, effort.markers)
         most = 0 if first_alone else effort.secrets
-        options: list[int] = []
-        found, end = self._known(text, low, most, effort, decode=decode, options=options)
+        found, end = self._known(text, low, most, effort, decode=decode)
         if not text.isascii():
             found += [
                 (begin, stop)
                 for begin, stop in other_scripts.passwords(text, low)
                 if not _is_no_secret(text[begin:stop]) and (end is None or begin < end)
             ]
-        if options and end is None:
-            self._in_arguments(text, options, found, effort)
+        if decode and end is None and "\\" in text:
+            self._in_strings(text, found, effort)
         words: list[tuple[int, int]] = []
         if decode and end is None:
             words = list(islice(OpaqueWords(text, low).spans(), most + 1))
@@ -205,13 +162,15 @@ class SecretFinder:
         return _merged([*self.spans(text[:end], effort=before), (end, len(text))])
 
     def _known(
-        self, text: str, low: str, most: int, effort: Effort, *, decode: bool, options: list[int] | None = None
+        self, text: str, low: str, most: int, effort: Effort, *, decode: bool, is_list: bool = False
     ) -> tuple[list[tuple[int, int]], int | None]:
         """The secrets of known formats in a text; if they or the markers are too many, also where the search ended.
 
-        `options` gets where, in a printed list of arguments, an option follows another argument.
+        `is_list`: the text is a printed list of arguments already.
         """
         found: list[tuple[int, int]] = []
+        options: list[int] = []  # where, in a printed list of arguments, an option follows another argument
+        names: list[Name] = []
         seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
         tried: dict[int, int] = {}  # marker -> commands without a secret
         at = -1  # place of the next @, without which no login stands in an address
@@ -228,8 +187,7 @@ class SecretFinder:
             if index == self._end_of_key:
                 found += _cut_key(text, start)
             patterns = self._patterns[index]
-            if not patterns and options is not None and self._markers[index] in BEFORE_OPTION:
-                options.append(start)
+            self._note(index, start, options, names)
             hit = _first(patterns, text, start, found)
             if hit is not None:
                 seen[index] = hit
@@ -245,12 +203,37 @@ class SecretFinder:
                 effort.markers = left
                 return found, start
         effort.markers = left
+        if not is_list:
+            self._in_arguments(text, options, found, effort)
+            found += secrets_below(text, names)
         return found, None
+
+    def _note(self, index: int, start: int, options: list[int], names: list[Name]) -> None:
+        """Add where a marker that says what stands near it was found."""
+        marker = self._markers[index]
+        if index in self._names:
+            names.append(Name(start, start + len(marker), marker))
+        elif marker in BEFORE_OPTION:
+            options.append(start)
+
+    def _in_strings(self, text: str, found: list[tuple[int, int]], effort: Effort) -> None:
+        """Add the secrets in strings with escapes."""
+        inner: list[Unescaped] = []
+        for _ in range(LEVELS):
+            inner.insert(0, Unescaped(text))
+            text = inner[0].text
+            spans, _ = self._known(text, lower_case(text), effort.secrets, effort, decode=False) if text else ([], None)
+            for span in spans:
+                for one in inner:
+                    span = one.place(span[0]), one.place(span[1])  # noqa: PLW2901 - level by level
+                found.append(span)
+            if "\\" not in text:
+                return
 
     def _in_arguments(self, text: str, options: list[int], found: list[tuple[int, int]], effort: Effort) -> None:
         """Add the secrets in printed lists of arguments; `options`: where an option follows another argument."""
         for line in shell_lines(text, options):
-            spans, _ = self._known(line.text, lower_case(line.text), effort.secrets, effort, decode=False)
+            spans, _ = self._known(line.text, lower_case(line.text), effort.secrets, effort, decode=False, is_list=True)
             found += [(line.place(begin), line.place(stop - 1) + 1) for begin, stop in spans]
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:

@@ -10,22 +10,34 @@ Each `[[format]]` has a `name`, a `source` and one way to recognise it:
 - `word`: a whole word of letters, digits and `_-.` has this form, at least 20 characters of it; for tokens without a
   fixed beginning.
 - `command`, `rest`: a fixed text in any case; `rest` is matched after it, and each group whose name begins with
-  `secret` is a secret. `{word}` is one argument of a shell, `{skip}` stands for other arguments before it.
+  `secret` is a secret. `{word}` is one argument of a shell, `{skip}` stands for other arguments before it; `{below}`
+  is what a command prints: the rest of its line, and a word of letters and digits that the next line has alone.
+
+Several fixed texts with the same `rest`, `value` or `before` are a list of texts.
 """
 
 import base64
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Final, Literal
 
 Kind = Literal["begins", "near", "around", "command", "word"]
+_WITH_TEXT: Final[tuple[Kind, ...]] = ("begins", "near", "around", "command")
 
 _QUOTE = r"\\?[\"'`]"
-_BETWEEN = rf"[ \t\w.-]{{0,20}}?(?:{_QUOTE})?[ \t]{{0,3}}(?:=>|:{{1,3}}=|\?=|\|\||=|>|:|,)[ \t=]{{0,4}}(?:{_QUOTE})?"
+_BETWEEN = rf"[ \t\w.-]{{0,20}}?(?:{_QUOTE})?\]?[ \t]{{0,3}}(?:=>|:{{1,3}}=|\?=|\|\||=|>|:|,)[ \t=]{{0,4}}(?:{_QUOTE})?"
 _SKIP = r"(?:[^\n|;&\\]|\\.|\\\n){0,300}?"  # a backslash continues the line
+# A quote, also in a text between quotes: with backslashes before it, or as shells write it.
+_ANY_QUOTE = r"""(?:'\\{1,4}''|'"'"'|\\{0,3}["'])?"""
+_BELOW = (
+    r"[^\n]{0,300}\n"
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w.-]{1,32}\[\d{1,8}\]: |[\w.-]{1,60} {1,4}\| )?"
+    r"(?P<secret>(?=[a-z]{0,255}[^a-z\s])(?![\w.-]{1,60}[:/]|[-+*#$>/~.@<({\[%])[^\s]{8,4096})[ \t\r]{0,4}(?=\n|\Z)"
+)
 _AROUND_MOST = 128  # characters before the fixed text of a format
 _PART = re.compile(
     r"\(\?<![^)]+\)|(?P<one>\[[^\]]+\]|\\.|[^\\\[\](){}|*+?.])(?:\{(?P<least>\d+)(?:,(?P<most>\d+))?\})?"
@@ -58,7 +70,7 @@ def secret_formats() -> tuple[SecretFormat, ...]:
     for file in sorted(files("classifiers").joinpath("data", "secrets").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
             entries = tomllib.loads(file.read_text(encoding="utf-8"))["format"]
-            found += [_format(entry, file.name) for entry in entries]
+            found += [_format(one, file.name) for entry in entries for one in _alone(entry)]
     return tuple(found)
 
 
@@ -68,6 +80,16 @@ def known_words() -> re.Pattern[str]:
     return re.compile(
         "|".join(f"(?:{one.pattern})" for one in secret_formats() if one.kind == "word").replace("?P<secret>", "?:")
     )
+
+
+def _alone(entry: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """An entry once for each of its fixed texts."""
+    kind = next((kind for kind in _WITH_TEXT if isinstance(entry.get(kind), list)), None)
+    if kind is None:
+        yield entry
+        return
+    for text in entry[kind]:
+        yield {**entry, kind: text, "name": f"{entry['name']}: {text}"}
 
 
 def _format(entry: dict[str, str], file: str) -> SecretFormat:
@@ -88,7 +110,10 @@ def _format(entry: dict[str, str], file: str) -> SecretFormat:
             text = entry["near"]
             pattern = rf"(?i:{re.escape(text)})(?:{_BETWEEN}|(?P<gap> ))(?P<secret>{entry['value']})(?![\w/+-])"
             return SecretFormat(name, "near", text.lower(), pattern, source, text)
-        text, rest = entry["command"], entry["rest"].replace("{skip}", _SKIP)
+        text, rest = (
+            entry["command"],
+            entry["rest"].replace("{skip}", _SKIP).replace("{below}", _BELOW).replace("[\"']?", _ANY_QUOTE),
+        )
     except KeyError as missing:
         raise ValueError(f"{file}: {entry}: expected {missing}") from None
     for number in range(rest.count("{word}")):

@@ -8,7 +8,7 @@ value of mixed characters is one; after a gap, as in a table, it has to look lik
 import re
 from typing import Final
 
-from classifiers.secrets.names import BARE_KEYS, LONG, NAMES, PASSWORDS
+from classifiers.secrets.names import BARE_KEYS, HARMLESS_NAME, LONG, NAMES, PASSWORDS, PROSE
 from classifiers.secrets.values import (
     HEXADECIMAL_KEY,
     LEAST,
@@ -51,14 +51,16 @@ def _rest(pattern: str) -> str:
 # Name -> what may stand between it and the sign.
 _REST: Final = {
     "secret": r"(?:[\w.-]{0,39}\w)?+[.-]{0,4}",
-    "token": _rest(r"(?i:[_-][a-z0-9]{1,16}|\d{1,2})?"),
+    "token": _rest(r"(?i:(?:[_-][a-z0-9]{1,16}){1,2}|\d{1,2})?"),
     "account.key": r"(?:[\w.-]{0,99}\w)?+[.-]{0,4}",
     "credential": _rest(r"(?i:s?[_-]?[a-z0-9]{0,8})"),
     "contrase": "[\u00f1n]a",
     "securestring": "(?i: -string)?",
-    **dict.fromkeys(("pass", "pwd", "psk", "_pw", "-pw", "_key", "-key"), r"(?:[_-]?\d{1,2})?"),
+    **dict.fromkeys(("pass", "psk", "_pw", "-pw"), r"(?:[_-]?\d{1,2}|(?>(?:_[A-Z0-9]{1,16}){1,3})(?![a-z]))?"),
+    "pwd": r"(?:[_-]?\d{1,2}|(?>(?:[_-][A-Za-z0-9]{1,16}){1,3}))?",
+    **dict.fromkeys(("_key", "-key"), r"(?:[_-]?\d{1,2})?"),
 }
-_REST_OF_OTHERS: Final = _rest(r"(?i:[_-]?[a-z0-9]{0,8})")
+_REST_OF_OTHERS: Final = _rest(r"(?i:(?!or[^a-z])[a-z0-9]{0,8}(?:[_-][a-z0-9]{1,16}){0,3}[_-]?)")
 # A rank or time that a collector puts before each line.
 _LINE_BEGIN: Final = (
     r"(?:\[[^\]\[\n]{1,40}\]:?|[\dTZ:.,+-]{8,40}|(?<=\n)[ \t]{0,8}\d{1,6}:|\d{1,6}:"
@@ -68,30 +70,28 @@ _LINE_BEGIN: Final = (
 _SIGNS: Final = (
     # name: WANDB_API_KEY, value: ...
     rf",?(?:\s|\\n){{0,60}}+(?:{_LINE_BEGIN}[ \t]{{1,40}})?{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",
-    r"</[\w:.-]{1,40}>\s{0,60}(?:<[\w:.-]{1,40}>){1,2}",  # <key>password</key> <string>...
+    r":\s{0,2}(?:&?(?:'static )?str(?:ing)?|String|bytes|(?:Secret|Optional)\w{0,8}(?:\[\w{1,20}\])?)(?: \| None)? =",
+    r":\s{0,2}\[\s{0,20}(?=\\{0,3}[\"'])",  # a list of passwords
+    r"\s{0,4}\{\s{0,60}(?:[a-z]{1,20}\s{0,8}=[^\n{}]{0,60}\n\s{0,20}){0,3}default\s{0,8}=",  # of Terraform
+    rf":\s{{0,60}}(?:\{{\s{{0,60}})?{_QUOTE}?{_FIELD}{_QUOTE}?\s{{0,2}}[:=]",  # password: {value: ...}
+    r"(?:</[\w:.-]{1,40}>\s{0,60}|>\s{0,60}(?=<(?i:value|string)>))(?:<[\w:.-]{1,40}>){1,2}",  # <key>...</key>
     r"=>\s{1,60}string\(\d{1,6}\)",  # of PHP
-    r":=|=>|->|<-(?=[ \t]?[\"'])|[?\\]?=(?!=)|::?|\uff1a|\uff1d|\u2192|%(?:25)?3[AaDd]|\\u003[AaDd]",
+    r":=|={1,5}>|->|<<<|<-(?=[ \t]?[\"'])|[?\\]?=(?!=)|::?|\uff1a|\uff1d|\u2192",
+    r"%(?:25)?3[AaDd]|\\u003[AaDd]|&#(?:58|61|x3[AaDd]);",
     r"(?: [\w:.-]{1,40}=\"[^\"<>\n]{0,200}\"){0,4}>(?:(?=[^<\s]{3,200}</)|<!\[CDATA\[)",
     r"[ \t]{1,40}REG_(?:EXPAND_)?SZ(?=[ \t])",  # of the registry of Windows
 )
-# password for user ana is ...: what is said of a name, up to a colon, "is" or "to"
-_PROSE: Final = (
-    r"[ \t]{1,3}(?i:(?:(?:is|was|has been) )?(?:changed|updated|rotated|reset) from(?=[ \t])"
-    r"|(?:(?:is|was|has been) )?(?:(?:generated|created|set|reset|changed|updated) )?(?:for|of|from) "
-    r"(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|[^\n:=]{1,80}?|[a-z+]{2,12}://[^\s]{1,200}?)"
-    r"(?::|=(?=[ \t])| (?:is|was|to):?)(?=\s)"
-    r"|(?:(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) to:?|to:?"
-    r"|(?:is|was|lautet|ist|est|es)[ \t]?:?)(?=[ \t]))"
-)
 # After these a value has to look like a secret.
 _GAPS: Final = (
-    rf"(?<=[\"'`]),(?={_SPACE}{{0,4}}\\{{0,7}}[\"'`])",  # ('api_key', '...'), ["--password", "..."]
+    rf"(?<=[\"'`]),(?={_SPACE}{{0,4}}[bu]?\\{{0,7}}[\"'`])",  # ('api_key', '...'), ["--password", "..."]
     r"[=!]==?",  # a comparison
-    r"\((?=[\"'`])",  # set_password('...')
+    r"[({](?=[\"'`])",  # set_password('...')
+    r"\?(?=[ \t])",
     r"(?i:\s{0,3}\)?\s{1,3}values\s{0,3}\()(?:(?:[^()'\"\n]{1,80}|'[^'\n]{0,80}'),\s{0,3}){0,8}(?=')",  # of SQL
-    _PROSE,
+    PROSE,
     r" with(?= [\"'])",
-    r"[ \t]{1,2}[-\u2013\u2014](?=[ \t])",
+    r" \.(?= [\"'])",  # of Lisp
+    r"[ \t]{1,2}(?:--?|[\u2013\u2014>]|>>)(?=[ \t])",
     r"\)?\r?\n(?=[\"'])",  # what a debugger prints
     r"[ \t]?\.{3,80}(?:[ \t]|:(?=[ \t]))",  # printed arguments: api_key ......... x
     r"[ \t]{0,40}[|\u2502\u2503][ \t]{1,40}",
@@ -100,26 +100,29 @@ _GAPS: Final = (
 _NEXT_TO: Final = r"[ \t]{1,2}(?:[(\[](?!redacted\]))?"
 # A value on the next line: after a backslash, or indented in YAML. A block may have the time before each of its lines.
 _NEXT_LINE: Final = (
-    rf"(?P<line>(?P<block>[|>][-+]?[ \t]{{0,4}}\r?\n(?:{_LINE_BEGIN})?[ \t]{{1,40}})"
+    rf"(?P<line>(?P<block>[|>][-+]?\d?[ \t]{{0,4}}\r?\n(?:{_LINE_BEGIN})?[ \t]{{1,40}})"
     r"|[ \t]{0,4}(?:\\\r?\n[ \t]{0,40}|\r?\n[ \t]{1,40}))?"
 )
 # A change from nothing to the value: password: "" => "..."
 _NOTHING_BEFORE: Final = r"(?:(?:\"\"|''|null|None)[ \t]?[=-]>[ \t]?)?"
 _OF_PROMPT: Final = r"(?:\[(?!redacted\])[^\]\[\n]{0,40}\](?=:)|\([^)(\n]{0,40}\)(?=:))?"  # API key [none]: ...
 _SEPARATOR: Final = (
-    rf"{STYLE}{_QUOTE}?(?P<index>\]?){STYLE}{_SPACE}{{0,60}}{_OF_PROMPT}{STYLE}"
-    rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO}){_SPACE}{{0,4}}(?:%(?:25)?20)?"
+    rf"{STYLE}(?:{_QUOTE}|\*{{1,2}})?(?P<index>\]?)(?:\[\d{{0,4}}\]|(?<=[\"'])\))?{STYLE}{_SPACE}{{0,60}}{_OF_PROMPT}{STYLE}"
+    rf"(?:(?P<sign>{'|'.join(_SIGNS)})|(?P<gap>{'|'.join(_GAPS)})|{_NEXT_TO})"
+    rf"(?:\*{{1,2}}(?= ))?{_SPACE}{{0,4}}(?:%(?:25)?20)?"
     rf"(?:{_COLOUR}{{1,3}}{_SPACE}{{0,2}})?{_NEXT_LINE}{_NOTHING_BEFORE}"
 )
 # SecretStr('...'), Some("..."), b"...", $'...', and YAML's !!str and &anchor
 _PREFIX: Final = (
     r"(?:(?:!!?|&)\w{1,20} )?"
-    r"(?:(?:\w{0,20}(?:Str|String|Bytes|Secret|Some|Just|Password|Token)\()?(?:[bBrRuUN@]{1,2}|\$)?(?=[\"'`]))?"
+    r"(?:(?:\w{0,20}(?:Str|String|Bytes|Secret|Some|Just|Password|PASSWORD|Token|[sS]ensitive|md5|MD5|[cC]rypt)\()?(?:[bBfFrRuUN@]{1,2}|\$)?(?=[\"'`]))?"
+    r"(?:0x[0-9a-f]{4,16} (?=\"))?"  # the address of a text, of a debugger
 )
 # An escaped line end ends a value: a quote that is never closed would hide the lines after it.
 _VALUE: Final = (
     r"(?(block)(?P<secret8>[^\s][^\n]{2,4095})"
     r"|(?:(?<=<!\[CDATA\[)(?P<secret7>[^\]\n]{3,4096})"
+    r"|'(?:\\{1,4}'|\"'\")'(?P<secret9>[^'\n\\]{3,4096})"  # in a text between quotes of a shell
     r"|(?:\"\"\"|''')(?P<secret>[^\"'\n]{3,4096})"
     r"|\\{1,7}\"(?P<secret1>[^\"\n\\]{3,4096})"
     r"|\\{1,7}'(?P<secret2>[^'\n\\]{3,4096})"
@@ -127,15 +130,20 @@ _VALUE: Final = (
     r"|'(?P<secret4>(?:[^'\n\\]|\\[^\nnr]){3,4096})"
     r"|`(?P<secret6>[^`\n\\]{3,4096})"
     rf"|{_ENCODED_QUOTE}(?P<secret5>(?:[^\s\"'\\,;&%]|%(?!(?:25)?2[27])){{3,4096}})"
-    r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}|&(?:amp|lt|gt);|\\[:=#!]){3,4096})))"
+    r"|(?P<bare_secret>(?:[^\s\"'`\\,;&<\x1b]|<(?!/)|\x1b(?!\[[\d;]{0,12}m(?:\s|\Z))|\\u(?!00[0-2])[0-9a-fA-F]{4}|&(?:amp|lt|gt);|&(?![A-Za-z_][\w.%\[\]-]{0,40}=|(?:quot|apos|nbsp|#\w{2,4});)|\\[:=#!]){3,4096})))"
 )
 _CHANGE: Final = re.compile(
-    r"(?P<quote>[\"'`]?)[ \t]?(?:[=-]>|\u2192|to)[ \t]?(?P<next>[\"'`])(?P<secret>[^\"'`\n\\]{3,4096})(?P=next)"
+    r"[\"'`]?[ \t]?(?:[=-]>|\u2192|to(?!\w))[ \t]?"
+    r"(?P<next>[\"'`])?(?P<secret>(?(next)[^\"'`\n\\]|[^\s\"'`\\,;&\x1b]){3,4096})(?(next)(?P=next))"
 )
 _BARE: Final = "bare_secret"
 _CHECKSUM_MOST: Final = 60  # characters before the name of a secret in which one of a checksum is looked for
 _HASH_OF: Final = re.compile(r"(?i)[_.-]?(?:hash|digest|checksum|fingerprint|sha-?\d{1,3}|md5)\Z")
 _NAME_IN_QUOTES: Final = re.compile(r"(?P<quote>[\"'])(?:[A-Za-z_][\w.-]{0,60})?\Z")
+# What follows in a value after a sign that ends others: no other field, escape, mark of a sentence or end of a quote.
+_MORE: Final = re.compile(
+    r"(?:(?:[,;](?![A-Za-z_][\w.-]{0,40}[=:>])|\\(?![nrtu0\\\"']|x[0-9a-f]))[^\s\"'`\\,;&<>(){}\[\]\x1b]{2,64}){1,8}"
+)
 _IN_QUOTES_MOST: Final = 256  # characters of a value after a sign that ends others
 # What stands before the name of a secret, and before no login: imagePullSecrets, resources of AWS, PREAUTH of Kerberos.
 _BEFORE_NAME: Final = re.compile(r"(?:[pP]ull|PRE|arn:[\w-]{1,20}:secretsmanager:[\w:-]{1,40}:)\Z")
@@ -150,22 +158,24 @@ _CHECKSUM: Final = re.compile(r"(?i)(?:checksum|digest|fingerprint|hash|md5|sha-
 _DIGITS_LEAST: Final = 32  # characters of a key of hexadecimal digits, which may all be of 0 to 9
 _COLONS: Final = frozenset({":", "::", "->", "\u2192"})
 
-_HARMLESS_WORDS: Final = (
-    r"polic(?:y|ies)|required|less|files?|paths?|dir|name|ref|type|enabled|disabled|length|len|size|reset|store"
-    r"|provider|class|version|expir(?:y|es|ed|ation)|ttl|age|count|hint|accessor|field|prompt|manager|mode|helper|rules?|format|stdin|fd|env"
-)
-_HARMLESS_NAME: Final = re.compile(
-    rf"(?i)(?:.*[_.-]|s)?(?:{_HARMLESS_WORDS})\Z|.*(?-i:[a-z](?:Name|Ref|File|Path|Type|Class))\Z"
-)
 _COMPOUND: Final = re.compile(r"[_.\"'<-][pP]|[a-z]P")  # user_pass, userPass, "pass", <pass>
 _OWNER: Final = re.compile(r"(?i)(?:store|key|root|user|db|admin|bind|proxy|smtp|ldap)\Z")  # of `-storepass`, `dbpass`
 # The user before a password: in a record, and in a dialogue of FTP, POP3 or IRC.
 _LOGIN: Final = re.compile(
     r"(?i)(?<![a-z])(?:user(?:name)?|login)[\"']?\s{0,3}[:=][^\n]{0,100}(?:\n[ \t-]{0,40}|[,;|] {0,4})[\"']?\Z"
 )
-_DIALOGUE: Final = re.compile(r"(?:>|C:|\*cmd\*|(?<!\w)USER [^\s]{1,100}\r?\n)[ '\"]{0,2}\Z")
-_USER: Final = re.compile(r"(?i)\b(?:user(?:name)?|login)[ =:]\S{1,60}[ ,;] ?(?:and |with )?\Z")  # user ana pass ...
+_DIALOGUE: Final = re.compile(
+    r"(?:>|C:|\*cmd\*|(?:^|\n)\d{3}[ -][^\n]{1,100}\n|(?<!\w)USER [^\s]{1,100}\r?\n)[ '\"]{0,2}\Z"
+)
+_USER: Final = re.compile(
+    r"(?i)\b(?:user(?:name)?|login)(?:[ =:]|: )\S{1,60}[ ,;] ?(?:and |with )?\Z"
+)  # user ana pass ...
 _OBJECT_OF_TOOL: Final = re.compile(r"(?i)\b(?:docker|podman|swarm|kubernetes|k8s)[ :]{1,2}\Z")
+# A value that no pass over data or of a compiler has as its name.
+_STRONG: Final = re.compile(
+    r"(?=(?:\D{0,64}\d){4})(?=.{0,64}(?:[A-Za-z]\d+[A-Za-z]|[!#$%^&*?~+=@]))[^\s./:,]{10,64}"
+    r"|(?=.{0,32}\d)(?=.{0,32}[a-z])(?=.{0,32}[A-Z])(?:[A-Za-z0-9]{4}-){2,5}[A-Za-z0-9]{4}"
+)
 _LOGIN_MOST: Final = 160  # characters before a password in which its user is looked for
 _STEP: Final = re.compile(
     r"(?i)(?:num|n|max|min|forward|backward|first|second|last|single|multi|per|each|fusion|opt\w{0,10}|one|two|total|no|of"
@@ -235,8 +245,13 @@ def _is_secret_on_next_line(marker: str, hit: re.Match[str], value: str, text: s
 
 
 def whole_value(hit: re.Match[str], group: str, text: str) -> tuple[int, int]:
-    """The span of a value; of one in `'NAME=value&more'`, whose quotes are around the name too, up to the quote."""
+    """The span of a value; of one in `'NAME=value&more'`, whose quotes are around the name too, up to the quote.
+
+    A comma in it ends a password only before a space or another field.
+    """
     begin, end = hit.span(group)
+    more = _MORE.match(text, end) if group == _BARE and hit["sign"] is not None else None
+    end = more.end() if more is not None else end
     if group != _BARE or hit["sign"] != "=" or text[end : end + 1] not in {"&", ";", ",", "<"}:
         return begin, end
     name = _NAME_IN_QUOTES.search(text, max(hit.start() - 64, 0), hit.start())
@@ -249,7 +264,9 @@ def whole_value(hit: re.Match[str], group: str, text: str) -> tuple[int, int]:
 
 def next_value(hit: re.Match[str], text: str) -> re.Match[str] | None:
     """The value to which one changed, as in `password = "x" -> "y"`: a match whose group `secret` may be one."""
-    return _CHANGE.match(text, hit.end()) if hit["sign"] or hit["gap"] else None
+    changed = _CHANGE.match(text, hit.end()) if hit["sign"] or hit["gap"] else None
+    is_word = changed is not None and changed["next"] is None and not looks_like_password(changed["secret"])
+    return None if is_word else changed
 
 
 def is_next_secret(marker: str, hit: re.Match[str], value: str, text: str) -> bool:
@@ -288,7 +305,7 @@ def _ends_a_text(hit: re.Match[str], value: str, text: str) -> bool:
 
 def _is_harmless(marker: str, hit: re.Match[str], text: str) -> bool:
     """Whether the whole name is one of something else than the secret, such as `password_policy`."""
-    if (hit["rest"] and _HARMLESS_NAME.match(hit["rest"])) or text[
+    if (hit["rest"] and HARMLESS_NAME.match(hit["rest"])) or text[
         max(hit.start() - 1, 0) : hit.start()
     ] in _OF_TOKENIZER:
         return True
@@ -321,16 +338,19 @@ def _is_pass_of_login(hit: re.Match[str], text: str) -> bool:
     if is_named and not is_file:
         return True
     if is_file or hit["gap"]:
-        return False
+        is_said = not is_file and hit["gap"].strip() in {"is", "to"}
+        return is_said and _STRONG.fullmatch(hit[str(hit.lastgroup)]) is not None
     before = text[max(start - _LOGIN_MOST, 0) : start]
     if _USER.search(before) is not None:
         return True
     if hit["sign"]:
-        return _LOGIN.search(before) is not None
+        is_strong = hit["sign"] == ":" and _STRONG.fullmatch(hit[str(hit.lastgroup)]) is not None
+        return is_strong or _LOGIN.search(before) is not None
     if not hit[0].startswith("PASS ") or hit[_BARE] is None:
         return False
     is_line = before[-1:] in {"", "\n"} and text[hit.end() : hit.end() + 1] in {"", "\n", "\r"}
-    return _DIALOGUE.search(before) is not None or (is_line and has_symbol(hit[_BARE]))
+    is_strong = has_symbol(hit[_BARE]) or ("_" not in hit[_BARE] and _STRONG.fullmatch(hit[_BARE]) is not None)
+    return _DIALOGUE.search(before) is not None or (is_line and is_strong)
 
 
 def _is_secret_after_gap(marker: str, hit: re.Match[str], value: str, text: str, *, bare: bool) -> bool:
@@ -366,6 +386,7 @@ def _is_assigned_secret(marker: str, name: str, value: str, *, by_colon: bool) -
         return not by_colon or len(value) >= TOKEN_LEAST or is_password(value)
     if marker in PASSWORDS:
         return len(value) >= LEAST and is_password(value) and not is_measure(value)
+    value = value.rpartition(" ")[2] if marker in LONG else value  # in `Bearer ...` the last word; no token has a space
     least = TOKEN_LEAST if marker in LONG or (by_colon and not _SECRET_KEY.search(name)) else LEAST
     return has_mixed_characters(value) and len(value) >= least
 

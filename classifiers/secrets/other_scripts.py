@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-# Chinese (two words), Japanese, Korean, Russian and Polish. Each costs a search of a text that is not ASCII.
-_NAMES: Final = ("密码", "口令", "パスワード", "비밀번호", "пароль", "hasło")
+# Chinese (three words), Japanese, Korean, Russian and Polish. Each costs a search of a text that is not ASCII.
+_NAMES: Final = ("密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "hasło")
 _VALUE: Final = re.compile(
-    r"[\"'`]?[ \t]{0,20}(?:[:=\uff1a\uff1d]|是|->|=>)[ \t]{0,4}"
+    r"[\"'`]?[ \t]{0,20}(?:[:=\uff1a\uff1d是为為は]|->|=>"
+    r"|(?:(?:для|dla|do) [^\n:=]{1,60}?)?(?::|(?: |\b)(?:to|jest|это|—|-)(?= )))[ \t]{0,4}"
     r"(?:\"(?P<secret>[^\"\n]{4,256})\"|'(?P<secret1>[^'\n]{4,256})'|(?P<secret2>[!-~]{4,256}))"
 )
 

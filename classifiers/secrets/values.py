@@ -37,9 +37,14 @@ _ANY_PLACE: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\][^\s]*")
 # What a line of a program assigns: a call, an element or an attribute.
 _CODE: Final = re.compile(
     r"[A-Za-z_][\w.]{2,60}[(\[][\w.,=:+*(){}\[\]-]*"
-    r"|(?:self|cls|os|process|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20})\.[\w.]+"
+    r"|(?:self|cls|os|process|args|kwargs|cfg|config|conf|settings|options?|opts|params?|url|request|parsed\w{0,20}|var|local|module|data"
+    r"|each|env|secrets|vars|inputs|steps|values)\.[\w.-]+"
 )
 _SYMBOL: Final = re.compile(r"[^\w.:/()\[\]-]")
+# Letters and a sign as a password has it, between them: with no digit, other signs stand in mail, code and prose.
+_SIGN_INSIDE: Final = re.compile(
+    r"(?=[^a-z]{0,255}[a-z])(?=[^A-Z]{0,255}[A-Z])[^\s/\\]{0,255}[^\s/\\!#$%^*~][!#$%^*~][^\s/\\!#$%^*~][^\s/\\]{0,255}"
+)
 _SMALL_THEN_CAPITAL: Final = re.compile("[a-z][A-Z]")
 _SMALL: Final = re.compile("[a-z]+")
 _SMALL_LEAST: Final = 3.5  # small letters in a row, on average: 1.7 in random text
@@ -140,8 +145,10 @@ def is_key(value: str) -> bool:
 
 def looks_like_password(value: str) -> bool:
     """Whether a value is one word of letters and digits that is no measure, version, place or code."""
-    if " " in value or _DIGIT.search(value) is None or _LETTER.search(value) is None or is_measure(value):
+    if " " in value or _LETTER.search(value) is None or is_measure(value):
         return False
+    if _DIGIT.search(value) is None:
+        return len(value) >= _WORD_LEAST and _SIGN_INSIDE.fullmatch(value) is not None
     return len(value) >= (LEAST if _SYMBOL.search(value) else _WORD_LEAST)
 
 

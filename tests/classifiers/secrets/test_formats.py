@@ -14,9 +14,11 @@ from tests.classifiers.secrets.samples import DIGITS, LETTERS, reads_without_lim
 pytestmark = pytest.mark.slow
 
 SAMPLES = 12  # of each format
+TRIES = 200  # for a sample that its own expression matches
 SHORTEST = 4  # characters of a secret; shorter ones are in the text around them by chance
 RECALL = 0.99
 FALSE = 0.005
+LINES = ("%s", "a\n%s\nb")  # contexts of a format that ends with its line
 CONTEXTS = ("%s", "found %s in the environment", "[rank0]: X=%s", '{"x": "%s"}', "line one\\n%s\\nline two", "a\n%s\nb")
 HIDDEN = "hunter2S3cret"
 KEY = base64.b64encode(bytes(range(96))).decode()
@@ -55,6 +57,16 @@ WITH_HIDDEN = [
     f"mount -t cifs //nas/x /mnt -o username=ana,password={HIDDEN},uid=5",
     f"machine store.example login ana password {HIDDEN}",
     f"db.example:5432:runs:ana:{HIDDEN}",
+    f'conn.simple_bind_s("cn=admin,dc=hpc", "{HIDDEN}")',
+    f"schtasks /create /ru ana /rp {HIDDEN} /tn t",
+    f"ftp> user ana {HIDDEN}",
+    f"ftp.log: 331 Password required\nPASS {HIDDEN}",
+    f"send(b'AUTH {HIDDEN}\\r\\n')",
+    f"*2\\r\\n$4\\r\\nAUTH\\r\\n$14\\r\\n{HIDDEN}\\r\\n",
+    f'run="curl -u \\"ana:{HIDDEN}\\" https://store.example"',
+    f"INSERT INTO users(id, name, password, mail) VALUES (1, 'ana', '{HIDDEN}', 'a@b.example')",
+    f"ansible-vault encrypt_string '{HIDDEN}' --name db",
+    f"echo -n '{HIDDEN}' | base64",
     f'PASSWORD="correct {HIDDEN} staple"',
     f"DB_PASSWORD='correct {HIDDEN} staple'",
     f'{{\\"password\\": \\"correct {HIDDEN} staple\\"}}',
@@ -128,7 +140,8 @@ def test_known_formats_are_removed_wherever_they_stand() -> None:
         for number in range(SAMPLES):
             text, secrets = made(one, chance)
             total += 1
-            cleaned = redact(CONTEXTS[number % len(CONTEXTS)] % text)
+            contexts = LINES if r"(?=\n|\Z)" in one.pattern else CONTEXTS
+            cleaned = redact(contexts[number % len(contexts)] % text)
             if any(part.strip("\"'") in cleaned for part in secrets) or PLACEHOLDER not in cleaned:
                 missed.append(f"{one.name}: {text!r}")
     assert len(missed) <= (1 - RECALL) * total, missed
@@ -136,11 +149,17 @@ def test_known_formats_are_removed_wherever_they_stand() -> None:
 
 def made(one: SecretFormat, chance: random.Random) -> tuple[str, list[str]]:
     """A sample of a format, and its secrets."""
+    form = re.compile(one.pattern, re.IGNORECASE if one.kind == "near" else 0)
+    tries = 0
     while True:
+        tries += 1
         # After a space alone a value has to be random, which a value of hexadecimal digits is not.
         pattern = one.pattern.replace("|(?P<gap> )", "")
         text, groups = sample(without_lookarounds(pattern).replace("(?i:", "(?:"), chance)
         secrets = [part for name, part in groups.items() if name.startswith("secret")]
+        # What an expression demands of the text around a part is left out of a sample: some do not match.
+        if tries < TRIES and form.match(text) is None:
+            continue
         if any(len(part.strip("\"'")) < SHORTEST for part in secrets):
             continue
         # The value after a name may be a word.
@@ -240,3 +259,29 @@ def test_letters_that_get_longer_in_lower_case_hide_nothing_in_a_list_of_argumen
     assert redact("['İİİİİİİİİİ', 'mysql', '-pTigerLily99', 'shop']") == (
         "['İİİİİİİİİİ', 'mysql', '-p[redacted]', 'shop']"
     )
+
+
+def test_an_entry_with_several_fixed_texts_is_one_format_for_each() -> None:
+    names = {one.name: one.text for one in secret_formats()}
+    assert names["Stripe key: sk_live_"] == "sk_live_"
+    assert names["Stripe key: rk_test_"] == "rk_test_"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        KEY[:33] + "+ASbQ9x2Lk=",
+        KEY[:76] + "+ABaQ9x2Lk==",
+        "xoxc-204417781923-771204436518-9120447713348-" + "4fa07c1e9b3d5a62" * 4,
+        "gloas-" + "4fa07c1e9b3d5a62" * 4,
+        "b7k2q5wz3xn4mv6c" * 3 + "h2j7",
+    ],
+)
+def test_tokens_of_known_services_are_removed_whole(token: str) -> None:
+    assert redact(f"retry 3 (cred={token}, host=db01)") == f"retry 3 (cred={PLACEHOLDER}, host=db01)"
+
+
+def test_values_of_a_service_are_removed_after_an_element() -> None:
+    value = "55d9790e-ec61-41f0-93b9-e7eb7614ce0d:9cafaca8ae6b7ae06d6ded0772b85cf0"
+    assert redact(f'os.environ["FAL_KEY"] = "{value}"') == f'os.environ["FAL_KEY"] = "{PLACEHOLDER}"'
+    assert redact(f"kubeadm join x:6443 --certificate-key {'4fa07c1e' * 8}").endswith(f"-key {PLACEHOLDER}")

@@ -151,3 +151,65 @@ def test_an_id_that_opens_a_session_is_a_secret(name: str) -> None:
     assert value not in redact(f"{name}: {value}")
     line = f"upload_id={value} {{'id': '{value}'}}"
     assert redact(line) is line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "your new passphrase will be {v}",
+        "Das Passwort für etl lautet {v}",
+        "Le mot de passe de root est {v}",
+        "La contraseña de admin es {v}",
+        "A senha do banco é {v}",
+        "Пароль для root: {v}",
+        "Hasło dla roota to {v}",
+        "ORACLE_PWD_PROD={v}",
+        "DB_PASS_PROD={v}",
+        "DB_PASSWORD_PRODUCTION_EU={v}",
+        "export PASSWORD='\\''{v}'\\''",
+        "password='\"'\"'{v}'\"'\"'",
+        'password = 0x5555697b2fe7 "{v}", port = 1',
+        "**Password:** {v}",
+        'variable "db_password" {{ default = "{v}" }}',
+        '{{"passwords": ["{v}"]}}',
+        "password: str = '{v}'",
+        'getenv("DB_PASSWORD") = "{v}"',
+        "the pass is {v}",
+        "transport: pass : {v}",
+    ],
+)
+@pytest.mark.parametrize("value", ["kestrel38y91X0w", "W4lrus7t1de5509"])
+def test_further_notations_of_a_password_are_known(text: str, value: str) -> None:
+    whole = text.replace("{v}", value).replace("{{", "{").replace("}}", "}")
+    assert value not in redact(whole)
+
+
+@pytest.mark.parametrize("value", ["Ab3x9,kd9Kx;Lm2pQ7", "tiger4!rock&4417xy", "Tr0ub4dor\\3xQ9"])
+def test_a_password_is_removed_up_to_its_end(value: str) -> None:
+    assert redact(f"password={value}") == "password=[redacted]"
+    assert redact("password=rocket77,user=ana;x=1&y=2") == "password=[redacted],user=ana;x=1&y=2"
+    assert redact("password: rocket77, retry 3") == "password: [redacted], retry 3"
+
+
+def test_a_password_of_letters_and_signs_is_removed_in_prose_and_in_sql() -> None:
+    assert redact("temporary password for ana is hWqTbX!RmKeZ#").endswith("is [redacted]")
+    assert "hWqTbX" not in redact("ALTER ROLE ana ENCRYPTED PASSWORD 'hWqTbX!RmKeZ#';")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "token_url=https://login.example/oauth2/token scope=openid",
+        "password = var.db_password",
+        'restic backup --password-command "pass show restic" /data',
+        "password_encryption=scram-sha-256 ssl=on",
+        '__author__ = "Ana Lopez <ana@example.org>"',
+        "num_token=237363982 token_drop_rate=0.486",
+        "desenhar: figura-2.png",
+        "Your token has been saved to /home/ana/.cache/huggingface/token",
+        "inductor: fx graph cache miss for key fbhtl3lt6qdrreda4o7f4be2dwiten4gdhdulzg55umibn6yjehm",
+        "pass: bf16_conv2d",
+    ],
+)
+def test_names_of_something_else_than_the_secret_stay(line: str) -> None:
+    assert redact(line) is line
