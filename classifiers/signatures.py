@@ -6,6 +6,9 @@ A catalogue is a folder of TOML files, one for each family (`nvidia.toml`, `pyto
     version = 1
     family = "nvidia"                      # the file's name; every id begins with it and a dot
 
+    [words]                                # optional: parts of expressions that are written once, for this file
+    gpu = '(?:gpus?|accelerators?)'        # stands for {{gpu}} in the expressions below it
+
     [[signature]]
     id = "nvidia.ecc-uncorrectable"        # family "." then a-z 0-9 and dashes; unique in the catalogue
     title = "Uncorrectable ECC error reported by CUDA"
@@ -125,6 +128,7 @@ MIN_LITERAL: Final = 3  # letters (judgement)
 SHORT: Final = 5  # letters; shorter literals are often part of other words (judgement)
 MAX_LINE: Final = 2_000  # characters (judgement)
 _ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
+_WORD = re.compile(r"\{\{([a-z-]+)\}\}")
 _NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
 _KEYS = frozenset(
     {
@@ -323,6 +327,14 @@ def parse_entry(raw: Mapping[str, Any], family: str, where: str, *, compiled: bo
     )
 
 
+def _expanded(raw: Any, words: Mapping[str, str], where: str) -> Any:
+    """A text with its words; what is no text is refused later."""
+    try:
+        return _WORD.sub(lambda found: words[found[1]], raw) if isinstance(raw, str) else raw
+    except KeyError as error:
+        raise CatalogueError(f"{where}: {error} is not in [words] above it") from None
+
+
 def _toml_files(folder: Traversable) -> Iterator[Traversable]:
     """The TOML files of a folder and its subfolders."""
     for entry in folder.iterdir():
@@ -347,10 +359,13 @@ def read(folder: Traversable, *, compiled: bool = True) -> Catalogue:
         family = file.name.removesuffix(".toml")
         if data.get("version") != VERSION or data.get("family") != family:
             raise CatalogueError(f"{file.name}: expected version = {VERSION} and family = {family!r}")
-        entries += [
-            parse_entry(raw, family, f"{file.name}: entry {number}", compiled=compiled)
-            for number, raw in enumerate(data.get("signature", ()), 1)
-        ]
+        words: dict[str, str] = {}
+        for name, text in data.get("words", {}).items():
+            words[name] = _expanded(text, words, f"{file.name}: words: {name}")
+        for number, raw in enumerate(data.get("signature", ()), 1):
+            where = f"{file.name}: entry {number}"
+            found = raw | {"pattern": _expanded(raw["pattern"], words, where)} if "pattern" in raw else raw
+            entries.append(parse_entry(found, family, where, compiled=compiled))
     entries.sort(key=lambda entry: entry.id)
     by_id = {entry.id: entry for entry in entries}
     if len(by_id) != len(entries):

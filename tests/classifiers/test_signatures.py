@@ -70,12 +70,24 @@ def test_a_short_literal_matches_whole_words_only(tmp_path: Path) -> None:
         (("[[signature]]", "[[signature"), "not TOML"),
         (('strength = "strong"', 'strength = "strong"\nwhen = { state = ["x"] }'), "when"),
         (('near_misses = ["CUDA memory in use: 3 GiB"]', ""), "near_misses"),
+        (('source = "PyTorch"', "pattern = 'on {{gpu}}'\nsource = \"x\""), "entry 1: 'gpu' is not in [words] above it"),
     ],
 )
 def test_a_wrong_entry_is_refused_and_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(CatalogueError, match=r"pytorch\.toml") as refused:
         read(tmp_path, ENTRY.replace(*change))
     assert message in str(refused.value)
+
+
+def test_words_of_a_file_stand_for_parts_of_its_expressions(tmp_path: Path) -> None:
+    words = "[words]\ncard = '(?:card|gpu)'\nplace = '{{card}} \\d{1,2}'\n\n[[signature]]"
+    entry = ENTRY.replace("[[signature]]", words).replace(
+        'source = "', "pattern = '(?i)memory on {{place}}'\nsource = \""
+    )
+    found = read(tmp_path, entry).by_id["pytorch.cuda-oom"].pattern
+    assert found is not None
+    assert found.pattern == r"(?i)memory on (?:card|gpu) \d{1,2}"
+    assert found.matches(b"CUDA out of memory on GPU 3")
 
 
 def test_a_duplicate_id_is_refused(tmp_path: Path) -> None:
