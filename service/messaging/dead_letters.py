@@ -58,10 +58,10 @@ def dead_letter(value: bytes | None, place: str, error: UnreadableRecord, at: da
         text=readable(raw),
         sha256=hashlib.sha256(raw).hexdigest(),
         place=_clean(place),
-        reason=_clean(redact(error.reason))[:_HEADER_CHARACTERS],
+        reason=_beginning(_clean(error.reason), _HEADER_CHARACTERS),
         errors=tuple(
             {
-                name: text if text is None else _clean(redact(text))[:_HEADER_CHARACTERS]
+                name: text if text is None else _beginning(_clean(text), _HEADER_CHARACTERS)
                 for name, text in asdict(problem).items()
             }
             for problem in error.errors[:_ERRORS_MOST]
@@ -74,11 +74,17 @@ def readable(raw: bytes) -> str:
     """Return the beginning of raw bytes as redacted text that any database accepts."""
     beginning = raw[: 4 * (TEXT_CHARACTERS + _MARGIN)]
     # UTF-16 and UTF-32 are recognised as JSON is (RFC 4627, section 3): a null between letters would hide a secret.
-    text = _clean(beginning.decode(json.detect_encoding(beginning), "replace"))
-    if len(text) <= TEXT_CHARACTERS:
-        return redact(text)
-    redacted = redact(text[: TEXT_CHARACTERS + _MARGIN])
-    return redacted[: max(0, min(TEXT_CHARACTERS, len(redacted) - _MARGIN))] + "…"
+    return _beginning(_clean(beginning.decode(json.detect_encoding(beginning), "replace")), TEXT_CHARACTERS)
+
+
+def _beginning(text: str, most: int) -> str:
+    """The first `most` characters of a text, redacted. No more is read than that and a secret at the cut need."""
+    if len(text) <= most + _MARGIN:
+        redacted, end = redact(text), most
+    else:
+        redacted = redact(text[: most + _MARGIN])
+        end = max(0, min(most, len(redacted) - _MARGIN))
+    return redacted if len(redacted) <= end else redacted[:end] + "…"
 
 
 def message(rejected: Rejected, cut: int | None = None) -> Message:

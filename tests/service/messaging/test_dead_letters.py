@@ -67,6 +67,14 @@ def test_errors_of_any_origin_are_cut() -> None:
     assert len(json.dumps(dead_letter(b"{", "jobs/0/0", error).errors)) < 150_000
 
 
+@pytest.mark.parametrize("length", [1_990, 2_001, 10_000, 100_000])
+def test_the_beginning_of_a_long_reason_stays(length: int) -> None:
+    reason = f"password={SECRET} wrong field " + "y" * (length - 40)
+    letter = dead_letter(b"{", "jobs/0/0", UnreadableRecord(reason))
+    assert letter.reason.startswith("password=[redacted] wrong field y")
+    assert len(letter.reason) <= 2_001
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be", "utf-16", "utf-32"])
 def test_no_encoding_hides_a_secret(encoding: str) -> None:
     text = readable(f'{{"command": "run --token {SECRET}"}}'.encode(encoding))
