@@ -88,6 +88,7 @@ def odd_case(texts: Sequence[str], rng: random.Random) -> RawCase:
     )
 
 
+@pytest.mark.slow
 def test_every_case_with_odd_numbers_has_a_verdict_that_can_be_stored(
     diagnoser: Diagnoser, texts: Sequence[str]
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_new_run_is_shortened_and_added_once_to_its_side(model: Model, tmp_pat
     assert len(run.raw.node_events) == 3
 
 
+@pytest.mark.slow
 def test_a_run_of_a_real_place_is_refused(model: Model, tmp_path: Path) -> None:
     event = {"status": "failed", "logs": [{"tail": "cd /root/x: no such file"}]}
     with pytest.raises(DatasetError, match="real place"):

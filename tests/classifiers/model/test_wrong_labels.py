@@ -148,6 +148,7 @@ def test_a_label_of_a_failure_that_shows_nothing_reaches_no_other(
     assert made == kept
 
 
+@pytest.mark.slow
 def test_corrections_are_fitted_by_one_thread(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
 

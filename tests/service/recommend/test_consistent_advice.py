@@ -84,6 +84,7 @@ def shown() -> frozenset[tuple[str, str | None, str, str, str, str]]:
     )
 
 
+@pytest.mark.slow
 def test_every_decision_is_among_them() -> None:
     assert {(decision, held_by) for decision, held_by, *_ in shown()} == {
         ("resubmit_now", None),
