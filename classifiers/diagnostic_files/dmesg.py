@@ -5,6 +5,7 @@ Source: the manual page of dmesg (util-linux 2.32 to 2.41): seconds since boot, 
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -30,32 +31,37 @@ def read_kernel_lines(text: str) -> list[tuple[str, datetime | None]]:
     Raises:
         NotDiagnostic: the text is not an output of dmesg.
     """
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    found = [_parsed(line) for line in lines[-_MOST_LINES:]]
-    if not any(is_known for _, _, is_known in found):
+    lines = [line.strip() for line in text.split("\n") if line.strip()][-_MOST_LINES:]
+    found = [_parsed(line, (_SINCE_BOOT, _DATED, _ISO, _SYSLOG)) for line in lines]
+    if not any(has_head for _, _, has_head in found) and not any(map(_is_of_kernel, lines)):
         raise NotDiagnostic("not an output of dmesg: no line is one of a kernel")
     return [(message[:_TEXT_MOST], at) for message, at, _ in found if message]
 
 
 def stamped_line(line: str) -> tuple[str, datetime | None] | None:
     """Return message and time of a line in one of the forms of dmesg with a time in brackets; None of another line."""
-    level = _LEVEL.match(line)
-    rest = line[level.end() :] if level is not None else line
-    head = _SINCE_BOOT.match(rest) or _DATED.match(rest)
-    if head is None or not (message := rest[head.end() :].strip()):
-        return None
-    return message, _time(head.groupdict().get("at"))
+    message, at, is_stamped = _parsed(line, (_SINCE_BOOT, _DATED))
+    return (message, at) if is_stamped and message else None
 
 
-def _parsed(line: str) -> tuple[str, datetime | None, bool]:
-    """Return message and time of a line, and whether it has the form of a kernel's line."""
-    level = _LEVEL.match(line)
-    rest = line[level.end() :] if level is not None else line
-    for pattern in (_SINCE_BOOT, _DATED, _ISO, _SYSLOG):
+def _parsed(line: str, heads: Sequence[re.Pattern[str]]) -> tuple[str, datetime | None, bool]:
+    """Return message and time of a line, and whether it has one of these heads."""
+    rest = line[_level_end(line) :]
+    for pattern in heads:
         head = pattern.match(rest)
         if head is not None:
             return rest[head.end() :].strip(), _time(head.groupdict().get("at")), True
-    return rest, None, level is not None or _OF_KERNEL.match(rest) is not None
+    return rest, None, False
+
+
+def _is_of_kernel(line: str) -> bool:
+    """Whether a line without a head has the level, or the name of a part, of a kernel's line."""
+    return _level_end(line) > 0 or _OF_KERNEL.match(line) is not None
+
+
+def _level_end(line: str) -> int:
+    level = _LEVEL.match(line)
+    return level.end() if level is not None else 0
 
 
 def _time(written: str | None) -> datetime | None:
