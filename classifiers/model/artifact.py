@@ -12,14 +12,12 @@ A folder holds
 Nothing is parsed before its digest agrees. With a key, the manifest is not parsed before its keyed seal agrees.
 """
 
-import errno
 import hashlib
 import io
 import json
 import math
 import os
 import shutil
-import stat
 import tempfile
 import zipfile
 import zlib
@@ -42,6 +40,7 @@ from classifiers.model.fusion_input import GROUPS
 from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, number_of_coefficients
 from classifiers.model.line_weights import LineWeights
 from classifiers.model.linear_model import Floats, Head, TextModel
+from classifiers.regular_file import read_regular
 
 FORMAT: Final = "faultline-model/5"
 _FORMAT_PREFIX: Final = "faultline-model/"
@@ -236,7 +235,7 @@ def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     if not isinstance(listed, dict):
         raise ModelError(f"{folder / MANIFEST}: it does not list {name}")
     try:
-        data, size = _read(path, _MOST_BYTES)
+        data, size = read_regular(path, _MOST_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from error
     if size != listed.get("bytes") or size != len(data):
@@ -246,23 +245,10 @@ def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     return data
 
 
-def _read(path: Path, most: int) -> tuple[bytes, int]:
-    """The content of a file and its size in bytes; a file that is larger than `most` or grows is read in part.
-
-    Raises:
-        OSError: it can't be read, or is a device or a pipe, which may have no end.
-    """
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - a descriptor
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        return file.read(min(about.st_size, most)), about.st_size
-
-
 def _manifest_bytes(folder: Path) -> bytes:
     path = folder / MANIFEST
     try:
-        data, size = _read(path, _MOST_MANIFEST_BYTES)
+        data, size = read_regular(path, _MOST_MANIFEST_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: no model there ({error.strerror or error})") from error
     if size > _MOST_MANIFEST_BYTES:
@@ -276,7 +262,7 @@ def _keyed_seal_line(manifest: bytes, key: bytes) -> bytes:
 
 def _check_keyed_seal(path: Path, manifest: bytes, key: bytes) -> None:
     try:
-        found = _read(path, _MOST_MANIFEST_BYTES)[0].decode("ascii")
+        found = read_regular(path, _MOST_MANIFEST_BYTES)[0].decode("ascii")
     except FileNotFoundError:
         raise SealError(f"{path}: the model is not sealed with the key") from None
     except (OSError, ValueError) as error:

@@ -21,8 +21,6 @@ explains them, and the limits of literals and patterns. An entry with the id of 
 entries that match one of the examples count only as context where the own entry matches too: the own one decides.
 """
 
-import os
-import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +28,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from classifiers import signatures, taxonomy
+from classifiers.regular_file import read_regular
 from classifiers.signatures import Catalogue, CatalogueError, Signature
 from classifiers.taxonomy import Side
 from service import toml_positions
@@ -166,16 +165,11 @@ def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
 
 
 def _content(path: Path, name: str) -> bytes:
-    """The bytes of a file. A FIFO would hold up all failures, and a device has no end."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise CatalogueError(f"{name}: not a regular file")
-            data = file.read(FILE_BYTES + 1)
+        data, size = read_regular(path, FILE_BYTES)
     except OSError as error:
         raise CatalogueError(f"{name}: {error.strerror or error}") from None
-    if len(data) > FILE_BYTES:
+    if size > FILE_BYTES:
         raise CatalogueError(f"{name}: expected at most {FILE_BYTES:,} bytes")
     return data
 
