@@ -13,7 +13,7 @@ from classifiers.extraction.envelopes.unwrapping import unwrapped
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.scan import ERROR_WORDS, TRACEBACK
 from classifiers.line_hashes import ENDS, HASH_BYTES, LAST_LINES, hash_line
-from classifiers.literal_search import Literals
+from classifiers.patterns.literal_search import Literals
 
 # All of these are a judgement; they bound the time of a log full of errors.
 MOST_LINES: Final = 4_096  # that are kept of a run

@@ -37,7 +37,7 @@ MODULES = (
     "classifiers/fingerprint.py",
     "classifiers/input_measures.py",
     "classifiers/line_hashes.py",
-    "classifiers/literal_search.py",
+    "classifiers/patterns/literal_search.py",
     "classifiers/masking.py",
     "classifiers/node_names.py",
     "classifiers/observation_names.py",

@@ -17,7 +17,7 @@ import ahocorasick_rs
 from classifiers.data import word_lists
 from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import EvidenceItem
-from classifiers.literal_search import Literals
+from classifiers.patterns.literal_search import Literals
 from classifiers.report_detection import is_report
 
 # How much of a log is read around the first item, in characters (judgement: a traceback and what was printed before).

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from classifiers.extraction.line_headers import parse_header, time_of
-from classifiers.literal_search import Literals
+from classifiers.patterns.literal_search import Literals
 
 # Letters in ASCII stay, all other bytes become spaces: that takes a fifth of the time of a search for words.
 _ONLY_LETTERS: Final = bytes(code if bytes([code]).isalpha() or code == ord("_") else ord(" ") for code in range(256))

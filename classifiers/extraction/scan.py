@@ -13,8 +13,8 @@ from typing import Final
 
 from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
 from classifiers.extraction.line_headers import parse_header
-from classifiers.literal_search import Literals, lower_case
-from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
+from classifiers.patterns.literal_search import Literals, lower_case
+from classifiers.patterns.loose_patterns import least_opened_bound, without_upper_bounds
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, compile_set, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.

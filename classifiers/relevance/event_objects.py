@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import re2
 
-from classifiers.loose_patterns import without_upper_bounds
+from classifiers.patterns.loose_patterns import without_upper_bounds
 from classifiers.relevance.event_words import (
     CORRECTED,
     DISCLAIMED,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from classifiers.literal_search import Literals, lower_case
+from classifiers.patterns.literal_search import Literals, lower_case
 from classifiers.secrets import other_scripts
 from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats

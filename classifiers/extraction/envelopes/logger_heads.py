@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from classifiers.extraction.envelopes import prefixes
-from classifiers.loose_patterns import without_upper_bounds
+from classifiers.patterns.loose_patterns import without_upper_bounds
 from classifiers.signatures import LinePattern
 
 _TIME: Final = (

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers import literal_search
-from classifiers.literal_search import Literals, lower_case
+from classifiers.patterns import literal_search
+from classifiers.patterns.literal_search import Literals, lower_case
 
 WORDS = ("err", "error", "rro", "?x")
 

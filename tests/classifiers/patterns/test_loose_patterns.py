@@ -7,7 +7,7 @@ import re2
 
 from classifiers import signatures
 from classifiers.extraction.scan import Scanner
-from classifiers.loose_patterns import least_opened_bound, without_upper_bounds
+from classifiers.patterns.loose_patterns import least_opened_bound, without_upper_bounds
 from classifiers.relevance import event_words
 from classifiers.signatures import Catalogue, LinePattern
 
