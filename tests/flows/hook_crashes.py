@@ -33,8 +33,9 @@ Victim = Literal["command hook", "slurm hook", "service"]
 
 VICTIMS: tuple[Victim, ...] = ("command hook", "slurm hook", "service")
 LIKELY = (6, 6, 1)  # the service takes as long to restart as ten hooks
+IN_ACTION = 0.3  # how often a kill waits for an action: those at random moments seldom interrupt one
 COMMANDS, REQUEUES, SUBMISSIONS = 3, 1, 1  # requests in each round
-LEASE_S, PROGRAM_S = 4, 3
+LEASE_S, PROGRAM_S, TOOL_S = 4, 3, 10  # a hook asks for a lease as long as it may need for its program or commands
 BACKLOG = 3 * (COMMANDS + REQUEUES + SUBMISSIONS)
 PATIENCE_S = 300.0  # without any request ending
 OPEN = ("held", "waiting", "leased")
@@ -165,6 +166,7 @@ class Rounds:
         common = ["--url", f"http://127.0.0.1:{self._port}", "--poll-s", "0.1", "--lease-s", str(LEASE_S)]
         common += ["--state-dir", str(self._folder / "state")]
         slurm = ["--cluster", "lab", "--slurm-bin", str(bench.folder), "--settle-s", "0", "--no-save-scripts"]
+        slurm += ["--slurm-timeout-s", str(TOOL_S)]
         program = ["--command-timeout-s", str(PROGRAM_S), "--", "/bin/sh", "-c", PROGRAM, str(self._lines)]
         return {
             "service": Process(["serve"], self._service_environment, self._folder / "service.log"),
@@ -205,13 +207,22 @@ class Rounds:
 
     def _kill_some(self, rng: random.Random, processes: dict[Victim, Process], report: Report) -> None:
         for _ in range(rng.randint(2, 3)):
-            time.sleep(rng.uniform(0.0, 0.35))
             [victim] = rng.choices(VICTIMS, LIKELY)
+            if victim != "service" and rng.random() < IN_ACTION:
+                self._await_action(victim)
+            else:
+                time.sleep(rng.uniform(0.0, 0.35))
             processes[victim].kill()
             report.kills[victim] += 1
             if victim != "service":
                 report.half += self._is_half_done(victim)
             processes[victim].start()
+
+    def _await_action(self, victim: Victim) -> None:
+        """Wait until a hook has begun an action, for some seconds at most: it may have nothing to do."""
+        deadline = time.monotonic() + LEASE_S
+        while not self._is_half_done(victim) and time.monotonic() < deadline:
+            time.sleep(0.002)
 
     def _is_half_done(self, victim: Victim) -> int:
         kind = victim.partition(" ")[0]
