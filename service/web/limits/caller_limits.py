@@ -1,5 +1,6 @@
 """Limits for each caller in this process: requests and actions in a period, and what runs at one time."""
 
+import itertools
 import math
 import threading
 import time
@@ -8,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -115,6 +117,13 @@ def pdf_limit() -> ConcurrencyLimit:
 
 
 UNLIMITED = 0
+_numbers = itertools.count()
+
+
+@cache
+def _memory() -> MemoryStorage:
+    """The counts of all limits of this process: each storage has a thread that forgets what is over."""
+    return MemoryStorage()
 
 
 class RateLimit:
@@ -127,16 +136,17 @@ class RateLimit:
 
     def __init__(self, times: int = UNLIMITED, minutes: int = 1) -> None:
         self._item = RateLimitItemPerMinute(times, minutes) if times else None
-        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._limiter = SlidingWindowCounterRateLimiter(_memory())
+        self._name = str(next(_numbers))  # no two limits count together
 
     def exceeded(self, key: str) -> int | None:
         """Count once; the seconds until the next time is accepted if the limit is reached, otherwise None.
 
         What is refused is not counted, so that a caller who never waits still gets the rate of the limit.
         """
-        if self._item is None or self._limiter.hit(self._item, key):
+        if self._item is None or self._limiter.hit(self._item, self._name, key):
             return None
-        return max(1, math.ceil(self._limiter.get_window_stats(self._item, key).reset_time - time.time()))
+        return max(1, math.ceil(self._limiter.get_window_stats(self._item, self._name, key).reset_time - time.time()))
 
     def check(self, key: str, what: str) -> None:
         """Count once.
