@@ -80,27 +80,27 @@ def test_the_model_trained_here_comes_before_the_packaged_one(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if name not in settings_module.LISTS])
-@pytest.mark.parametrize("empty", ["", "  "])
-def test_an_empty_value_never_replaces_a_setting(name: str, empty: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}"):
-        read({f"FAULTLINE_{name.upper()}": empty})
+def test_an_empty_value_never_replaces_a_setting(name: str) -> None:
+    for empty in ("", "  "):
+        with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}"):
+            read({f"FAULTLINE_{name.upper()}": empty})
 
 
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if name not in settings_module.SECRETS])
-@pytest.mark.parametrize("hidden", ["a\nb", "a\0b", "a\u202eb", "a\u200bb", "a\udcffb"])
-def test_a_setting_has_no_characters_that_are_not_shown(name: str, hidden: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}"):
-        read({f"FAULTLINE_{name.upper()}": hidden})
+def test_a_setting_has_no_characters_that_are_not_shown(name: str) -> None:
+    for hidden in ("a\nb", "a\0b", "a\u202eb", "a\u200bb", "a\udcffb"):
+        with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}"):
+            read({f"FAULTLINE_{name.upper()}": hidden})
 
 
 @pytest.mark.parametrize(
     "name", [name for name, field in Settings.model_fields.items() if field.annotation in {int, float, float | None}]
 )
-@pytest.mark.parametrize("number", ["9" * 400, "9999999999", "-1", "nan", "inf", "1e308", "x" * 100_000])
-def test_a_number_has_a_largest_value_and_a_short_message(name: str, number: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}") as refused:
-        read({f"FAULTLINE_{name.upper()}": number})
-    assert len(str(refused.value)) < 600
+def test_a_number_has_a_largest_value_and_a_short_message(name: str) -> None:
+    for number in ("9" * 400, "9999999999", "-1", "nan", "inf", "1e308", "x" * 100_000):
+        with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}") as refused:
+            read({f"FAULTLINE_{name.upper()}": number})
+        assert len(str(refused.value)) < 600
 
 
 @pytest.mark.parametrize("name", settings_module.SECRETS)

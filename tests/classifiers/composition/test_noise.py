@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -44,32 +45,38 @@ def instants(events: list[dict[str, Any]]) -> list[datetime]:
     return [datetime.fromisoformat(one["at"]) for one in events]
 
 
-@pytest.mark.parametrize("entry", noise_data.node_entries(), ids=lambda one: one.id)
-def test_every_entry_is_filled_and_at_a_harmless_time(entry: NoiseEntry) -> None:
-    for seed in range(5):
+def entries_of(reason: noise_data.Reason) -> list[NoiseEntry]:
+    return [entry for entry in noise_data.node_entries() if entry.reason == reason]
+
+
+@pytest.mark.parametrize("reason", noise_data.REASONS)
+def test_every_entry_is_filled_and_at_a_harmless_time(reason: noise_data.Reason) -> None:
+    for entry, seed in product(entries_of(reason), range(5)):
         events = node_noise.write(entry, JOB, random.Random(seed))
         times = instants(events)
-        assert len(events) == len(entry.events)
-        assert times == sorted(times)
-        assert not any(re.search(r"\$[a-z({]|[{][a-z]+[}]", one["text"].replace('{"', "")) for one in events)
+        assert len(events) == len(entry.events), entry.id
+        assert times == sorted(times), entry.id
+        unfilled = [one for one in events if re.search(r"\$[a-z({]|[{][a-z]+[}]", one["text"].replace('{"', ""))]
+        assert not unfilled, entry.id
         if entry.when == "before":
-            assert times[-1] < JOB.started
+            assert times[-1] < JOB.started, entry.id
         if entry.when == "after":
-            assert times[0] > JOB.ended
+            assert times[0] > JOB.ended, entry.id
         if entry.when == "early":
-            assert times[-1] < JOB.started + timedelta(hours=7)
+            assert times[-1] < JOB.started + timedelta(hours=7), entry.id
         if entry.reason == "recovered":
-            assert not JOB.ended - timedelta(hours=1) < times[-1] <= JOB.ended
+            assert not JOB.ended - timedelta(hours=1) < times[-1] <= JOB.ended, entry.id
         own = {one["node"] for one in events} & set(JOB.nodes)
-        assert bool(own) == (entry.where == "own")
+        assert bool(own) == (entry.where == "own"), entry.id
 
 
-@pytest.mark.parametrize("entry", noise_data.node_entries(), ids=lambda one: one.id)
-def test_values_are_the_same_in_all_events_of_an_entry(entry: NoiseEntry) -> None:
-    events = node_noise.write(entry, JOB, random.Random(3))
-    for name in (r"GPU-[0-9a-f-]{36}", r"mlx5_\d+\b(?=.*port 1)", r"StepId=\d+", r"serial \d+"):
-        found = {value for one in events for value in re.findall(name, one["text"])}
-        assert len(found) <= 1 or entry.source == "kernel", (entry.id, found)
+@pytest.mark.parametrize("reason", noise_data.REASONS)
+def test_values_are_the_same_in_all_events_of_an_entry(reason: noise_data.Reason) -> None:
+    for entry in entries_of(reason):
+        events = node_noise.write(entry, JOB, random.Random(3))
+        for name in (r"GPU-[0-9a-f-]{36}", r"mlx5_\d+\b(?=.*port 1)", r"StepId=\d+", r"serial \d+"):
+            found = {value for one in events for value in re.findall(name, one["text"])}
+            assert len(found) <= 1 or entry.source == "kernel", (entry.id, found)
 
 
 @pytest.mark.parametrize("count", [1, 10, 50, 200])
