@@ -207,10 +207,10 @@ def _is_of_one_client(raw: RawCase, items: Sequence[EvidenceItem], first: Eviden
     nodes = set(map(short_name, raw.job.nodes))
     entries = {hit.id for hit in first.hits}
     reports = (item for item in items if item.line_number is None and item.node and not item.from_scheduler)
-    told = {
+    reporters = {
         short_name(report.node) for report in reports if report.node and any(hit.id in entries for hit in report.hits)
     }
-    return first.node is not None and told & nodes == {short_name(first.node)}
+    return first.node is not None and reporters & nodes == {short_name(first.node)}
 
 
 def nodes_of_event(raw: RawCase, event: EvidenceItem) -> list[str]:

@@ -247,16 +247,16 @@ class _Prefilter:
     differently, and without large upper bounds: all are searched without these, which is faster.
 
     Args:
-        asked: the patterns of which it is only asked whether they match.
+        match_only: the patterns of which it is only asked whether they match.
         read: those whose matches are read.
     """
 
-    def __init__(self, asked: Sequence[re.Pattern[str]], read: Sequence[re.Pattern[str]]) -> None:
-        self._patterns = [pattern.pattern for pattern in (*asked, *read)]
+    def __init__(self, match_only: Sequence[re.Pattern[str]], read: Sequence[re.Pattern[str]]) -> None:
+        self._patterns = [pattern.pattern for pattern in (*match_only, *read)]
         self._set = re2.Set.SearchSet()
         self.exact: frozenset[str] = frozenset(
             one
-            for one in self._patterns[: len(asked)]
+            for one in self._patterns[: len(match_only)]
             if one.startswith("(?i)") and _READ_DIFFERENTLY.search(one) is None and without_upper_bounds(one) == one
         )
         for pattern in self._patterns:
@@ -274,9 +274,9 @@ _NONE: Final[frozenset[str]] = frozenset()
 _READ_DIFFERENTLY: Final = re.compile(r"\(\?<?[=!]|\\[sSzZ]|\$")
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 # What is asked of every event by `may_concern_others` and `reports_recovery`, and what of the few others read further.
-_OF_ALL: Final = _Prefilter(asked=(CORRECTED, RECOVERY, REPAIR, DISCLAIMED), read=(_JOB,))
+_OF_ALL: Final = _Prefilter(match_only=(CORRECTED, RECOVERY, REPAIR, DISCLAIMED), read=(_JOB,))
 _OF_OBJECTS: Final = _Prefilter(
-    asked=(_SLICE, UNCORRECTED, REDUNDANT, STANDS, MANAGEMENT, OVER),
+    match_only=(_SLICE, UNCORRECTED, REDUNDANT, STANDS, MANAGEMENT, OVER),
     read=(
         _GPU, _PCI, _UUID, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _IMAGE, _PID, _PIDS, _PROCESS_NAME, _POD, _NODE,
         _OWNER,

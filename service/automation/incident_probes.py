@@ -48,15 +48,15 @@ def keep_holding(work: UnitOfWork, incident: Incident, probe: str, why: str, nex
     )
 
 
-def close(work: UnitOfWork, incident: Incident, why: str, by: str, *, policy: Policy, clock: Clock) -> Incident:
+def close(work: UnitOfWork, incident: Incident, why: str, actor: str, *, policy: Policy, clock: Clock) -> Incident:
     """Close an incident and release its held requests one by one."""
     now = clock.now()
     closed = work.incidents.change(
-        incident.id, state="closed", closed_at=now, closed_by=by[:200], probe_at=None, by_hand=False
+        incident.id, state="closed", closed_at=now, closed_by=actor[:200], probe_at=None, by_hand=False
     )
     held = work.leases.held_by(incident.cluster, "incident", incident_id=incident.id, limit=_ALL)
     released = release(work, held, incident.cluster, policy=policy, now=now)
-    work.incidents.note(incident.id, by, "closed", f"{why}; {released} held resubmissions are released one by one")
+    work.incidents.note(incident.id, actor, "closed", f"{why}; {released} held resubmissions are released one by one")
     work.outbox.add([notifications.of_incident("incident.closed", closed, why)])
     return closed
 

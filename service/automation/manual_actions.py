@@ -30,20 +30,20 @@ class ManualActions:
         self._policy = policy
         self._clock = clock
 
-    def set_stopped(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
+    def set_stopped(self, *, stopped: bool, actor: str, reason: str | None = None) -> Switch:
         """Stop all automatic actions, or start them again."""
         with self._store.unit_of_work() as work:
             before = work.kill_switch.get().stopped
             work.audit_log.append(
-                by,
+                actor,
                 "automation.turned",
                 "automation",
                 before={"stopped": before},
                 after={"stopped": stopped, "why": reason},
             )
-            return work.kill_switch.turn(stopped=stopped, by=by, reason=reason)
+            return work.kill_switch.turn(stopped=stopped, actor=actor, reason=reason)
 
-    def resubmit(self, failure_id: int, by: str, comment: str | None = None) -> Request:
+    def resubmit(self, failure_id: int, actor: str, comment: str | None = None) -> Request:
         """Request a resubmit now, whatever the policy decides; lifts holds and marks on the lineage.
 
         Raises:
@@ -57,17 +57,17 @@ class ManualActions:
                 raise Conflict(f"automation was stopped by {switch.by}: start it first")
             lineage = _lineage_of(work, detail)
             work.lineages.unmark(lineage)
-            subject, why = f"failure/{failure_id}", _attribution(by, comment)
+            subject, why = f"failure/{failure_id}", _attribution(actor, comment)
             current = _locked(work, work.requests.open_by_lineage([lineage]).get(lineage))
             if current is not None:
                 self._check_not_leased(current)
                 if current.failure_id == failure_id and current.state != "leased":
                     expires_at = self._clock.now() + MAX_END_AGE
-                    released = work.requests.release_for_person(current.request_id, by, expires_at=expires_at)
-                    work.audit_log.append(by, "resubmission.asked", subject, before=current.state, after=comment)
+                    released = work.requests.release_for_person(current.request_id, actor, expires_at=expires_at)
+                    work.audit_log.append(actor, "resubmission.asked", subject, before=current.state, after=comment)
                     work.outbox.add([notifications.of_request("resubmission.requested", released, why)])
                     return released
-                detail_text = f"{by} requested another resubmit"
+                detail_text = f"{actor} requested another resubmit"
                 withdrawn = work.requests.end([current.request_id], "withdrawn", detail=detail_text)
                 work.outbox.add(notifications.of_requests("resubmission.suppressed", withdrawn, detail_text))
             for earlier in work.requests.of_failures([failure_id]):
@@ -75,14 +75,14 @@ class ManualActions:
                     raise Conflict(
                         f"the job was resubmitted already (request {earlier.request_id}) and has not ended yet"
                     )
-            added = work.requests.add([_manual_request(detail, lineage, by, comment, self._clock)])
+            added = work.requests.add([_manual_request(detail, lineage, actor, comment, self._clock)])
             if not added:
                 raise Conflict("another resubmit was requested at the same time")
-            work.audit_log.append(by, "resubmission.asked", subject, after=comment)
+            work.audit_log.append(actor, "resubmission.asked", subject, after=comment)
             work.outbox.add(notifications.of_requests("resubmission.requested", added, why))
             return added[0]
 
-    def hold(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
+    def hold(self, failure_id: int, actor: str, comment: str | None = None) -> list[Request]:
         """Hold a lineage until a person requests a resubmit; returns the requests of the failure.
 
         Raises:
@@ -95,15 +95,15 @@ class ManualActions:
             current = _locked(work, work.requests.open_by_lineage([lineage]).get(lineage))
             if current is not None:
                 self._check_not_leased(current)
-            work.lineages.mark(lineage, "hold", by=by, comment=comment)
+            work.lineages.mark(lineage, "hold", actor=actor, comment=comment)
             before = None if current is None else current.state
-            work.audit_log.append(by, "failure.held", f"failure/{failure_id}", before=before, after=comment)
+            work.audit_log.append(actor, "failure.held", f"failure/{failure_id}", before=before, after=comment)
             if current is not None:
                 held = work.requests.hold([current.request_id], "person", leased=True)
-                work.outbox.add(notifications.of_requests("resubmission.suppressed", held, f"held by {by}"))
+                work.outbox.add(notifications.of_requests("resubmission.suppressed", held, f"held by {actor}"))
             return work.requests.of_failures([failure_id])
 
-    def never(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
+    def never(self, failure_id: int, actor: str, comment: str | None = None) -> list[Request]:
         """Exclude a lineage from automation; its open request is withdrawn, even a leased one.
 
         Raises:
@@ -112,17 +112,17 @@ class ManualActions:
         with self._store.unit_of_work() as work:
             detail = work.failures.get(failure_id)
             lineage = _lineage_of(work, detail)
-            work.lineages.mark(lineage, "never", by=by, comment=comment)
+            work.lineages.mark(lineage, "never", actor=actor, comment=comment)
             current = work.requests.open_by_lineage([lineage]).get(lineage)
             before = None if current is None else current.state
-            work.audit_log.append(by, "failure.never", f"failure/{failure_id}", before=before, after=comment)
+            work.audit_log.append(actor, "failure.never", f"failure/{failure_id}", before=before, after=comment)
             if current is not None:
-                why = f"{by} excluded the job from automation"
+                why = f"{actor} excluded the job from automation"
                 withdrawn = work.requests.end([current.request_id], "withdrawn", detail=why)
                 work.outbox.add(notifications.of_requests("resubmission.suppressed", withdrawn, why))
             return work.requests.of_failures([failure_id])
 
-    def lift(self, failure_id: int, by: str) -> list[Request]:
+    def lift(self, failure_id: int, actor: str) -> list[Request]:
         """Lift a person's hold or exclusion of a lineage; a request that was held by it waits again.
 
         Raises:
@@ -133,18 +133,18 @@ class ManualActions:
             mark = work.lineages.marks([lineage]).get(lineage)
             if mark is not None:
                 work.lineages.unmark(lineage)
-                work.audit_log.append(by, "failure.lifted", f"failure/{failure_id}", before=mark[0])
+                work.audit_log.append(actor, "failure.lifted", f"failure/{failure_id}", before=mark[0])
                 current = _locked(work, work.requests.open_by_lineage([lineage]).get(lineage))
                 if current is not None and current.held_by == "person":
                     now = self._clock.now()
                     released = work.requests.release({current.request_id: now}, expires_at=now + MAX_END_AGE)
                     work.outbox.add(
-                        notifications.of_requests("resubmission.requested", released, f"hold lifted by {by}")
+                        notifications.of_requests("resubmission.requested", released, f"hold lifted by {actor}")
                     )
             return work.requests.of_failures([failure_id])
 
     def open_incident(
-        self, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None = None
+        self, cluster: str, kind: IncidentKind, value: str, actor: str, comment: str | None = None
     ) -> Incident:
         """Open an incident without probes; it holds the resubmits of new failures over this resource.
 
@@ -161,7 +161,7 @@ class ManualActions:
                     cluster=cluster,
                     cause="",
                     title=resource.title,
-                    by=by,
+                    by=actor,
                     probe_at=None,
                     by_hand=True,
                 )
@@ -169,13 +169,13 @@ class ManualActions:
             if not created:
                 raise Conflict(f"incident {incident.id} is open over this resource already")
             if comment:
-                work.incidents.note(incident.id, by, "comment", comment)
+                work.incidents.note(incident.id, actor, "comment", comment)
             after = {"over": resource.key, "said": comment}
-            work.audit_log.append(by, "incident.opened", f"incident/{incident.id}", after=after)
-            work.outbox.add([notifications.of_incident("incident.opened", incident, _attribution(by, comment))])
+            work.audit_log.append(actor, "incident.opened", f"incident/{incident.id}", after=after)
+            work.outbox.add([notifications.of_incident("incident.opened", incident, _attribution(actor, comment))])
             return incident
 
-    def close_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
+    def close_incident(self, incident_id: int, actor: str, comment: str | None = None) -> Incident:
         """Close an incident and release its held requests one by one.
 
         Raises:
@@ -185,13 +185,13 @@ class ManualActions:
         with self._store.unit_of_work() as work:
             incident = _open_incident(work, incident_id)
             work.audit_log.append(
-                by, "incident.closed", f"incident/{incident.id}", before=incident.state, after=comment
+                actor, "incident.closed", f"incident/{incident.id}", before=incident.state, after=comment
             )
             return incident_probes.close(
-                work, incident, _attribution(by, comment), by, policy=self._policy, clock=self._clock
+                work, incident, _attribution(actor, comment), actor, policy=self._policy, clock=self._clock
             )
 
-    def hold_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
+    def hold_incident(self, incident_id: int, actor: str, comment: str | None = None) -> Incident:
         """Stop the probes of an incident until a person releases or closes it.
 
         Raises:
@@ -200,11 +200,13 @@ class ManualActions:
         """
         with self._store.unit_of_work() as work:
             incident = _open_incident(work, incident_id)
-            work.incidents.note(incident.id, by, "held", comment or "no probe is released")
-            work.audit_log.append(by, "incident.held", f"incident/{incident.id}", before=incident.state, after=comment)
+            work.incidents.note(incident.id, actor, "held", comment or "no probe is released")
+            work.audit_log.append(
+                actor, "incident.held", f"incident/{incident.id}", before=incident.state, after=comment
+            )
             return work.incidents.change(incident.id, by_hand=True)
 
-    def release_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
+    def release_incident(self, incident_id: int, actor: str, comment: str | None = None) -> Incident:
         """End a person's hold: the next probe is released.
 
         Raises:
@@ -213,9 +215,9 @@ class ManualActions:
         """
         with self._store.unit_of_work() as work:
             incident = _open_incident(work, incident_id)
-            work.incidents.note(incident.id, by, "released", comment or "a probe is released next")
+            work.incidents.note(incident.id, actor, "released", comment or "a probe is released next")
             work.audit_log.append(
-                by, "incident.released", f"incident/{incident.id}", before=incident.state, after=comment
+                actor, "incident.released", f"incident/{incident.id}", before=incident.state, after=comment
             )
             if incident.state == "holding":
                 return work.incidents.change(incident.id, by_hand=False, probe_at=self._clock.now())
@@ -250,11 +252,11 @@ def _lineage_of(work: UnitOfWork, detail: FailureDetail) -> str:
     return key_of(*job) if member is None else member.lineage
 
 
-def _attribution(by: str, comment: str | None) -> str:
-    return f"{by}: {comment}" if comment else f"by {by}"
+def _attribution(actor: str, comment: str | None) -> str:
+    return f"{actor}: {comment}" if comment else f"by {actor}"
 
 
-def _manual_request(detail: FailureDetail, lineage: str, by: str, comment: str | None, clock: Clock) -> NewRequest:
+def _manual_request(detail: FailureDetail, lineage: str, actor: str, comment: str | None, clock: Clock) -> NewRequest:
     """The advised action; without one, the same job without the suspected nodes."""
     row, wire = detail.row, detail.verdict or {}
     advised = wire.get("action") or {}
@@ -291,7 +293,7 @@ def _manual_request(detail: FailureDetail, lineage: str, by: str, comment: str |
         exclude_nodes=exclude,
         resume_from=advised.get("resume_from"),
         changes=advised.get("changes") or {},
-        reasons=(_attribution(by, comment),),
+        reasons=(_attribution(actor, comment),),
         step=(wire.get("progress") or {}).get("step"),
-        asked_by=by,
+        asked_by=actor,
     )

@@ -143,18 +143,18 @@ class Month:
         ids = set(self._failures[text])
         return next((row.id for row in page.items if row.last_id in ids), None)
 
-    def _resolve(self, text: str, who: str) -> None:
+    def _resolve(self, text: str, actor: str) -> None:
         group = self._group_of(text)
         if group is not None:
-            GroupService(self._services.store, self._clock).resolve([group], who, "M4")
+            GroupService(self._services.store, self._clock).resolve([group], actor, "M4")
 
-    def _confirm(self, text: str, who: str) -> None:
+    def _confirm(self, text: str, actor: str) -> None:
         group = self._group_of(text)
         if group is not None:
-            self._services.feedback.add_to_group(group, who, FeedbackInput("confirm", note="The hub was overloaded."))
+            self._services.feedback.add_to_group(group, actor, FeedbackInput("confirm", note="The hub was overloaded."))
 
-    def _repair(self, who: str) -> None:
-        self._services.node_event_intake.repaired(CLUSTER, DEGRADED, by=who, note="GPU 3 and its riser replaced")
+    def _repair(self, actor: str) -> None:
+        self._services.node_event_intake.repaired(CLUSTER, DEGRADED, actor=actor, note="GPU 3 and its riser replaced")
 
     def _contest(self, text: str) -> None:
         note = "The same job ran with this memory limit last week."

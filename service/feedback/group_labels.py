@@ -9,13 +9,13 @@ from service.feedback.records import FeedbackResult, GroupLabel
 from service.groups.records import GroupRow
 
 
-def record(work: UnitOfWork, before: GroupRow, who: str, results: Sequence[FeedbackResult], at: datetime) -> None:
+def record(work: UnitOfWork, before: GroupRow, actor: str, results: Sequence[FeedbackResult], at: datetime) -> None:
     """Give a group the label of its newest failure.
 
     Args:
         work: the transaction.
         before: the group before its failures were judged.
-        who: the person.
+        actor: the person.
         results: the judgements, that of the newest failure first; at least one.
         at: when the person gave the label.
     """
@@ -23,12 +23,12 @@ def record(work: UnitOfWork, before: GroupRow, who: str, results: Sequence[Feedb
     work.groups.change(before.id, side=row.side, cause=row.cause, abstained=row.abstained, labelled_at=at)
     given = results[0].label.labels  # the verdict is another one while the label waits for a second person
     side, cause = given.side or row.side, given.cause or row.cause
-    work.groups.note(before.id, who, "action", f"labelled {len(results)} failures {side}, {cause}")
+    work.groups.note(before.id, actor, "action", f"labelled {len(results)} failures {side}, {cause}")
     work.group_labels.put(
         GroupLabel(
             before.id,
             at,
-            who,
+            actor,
             cause,
             (before.side, before.cause, before.abstained, before.labelled_at),
             [(one.failure_id, one.feedback_id) for one in results],
@@ -36,7 +36,7 @@ def record(work: UnitOfWork, before: GroupRow, who: str, results: Sequence[Feedb
     )
 
 
-def own_latest(reading: ReadSession, group_id: int, who: str, since: datetime) -> GroupLabel:
+def own_latest(reading: ReadSession, group_id: int, actor: str, since: datetime) -> GroupLabel:
     """The label that a person gave a group just now.
 
     Raises:
@@ -47,7 +47,7 @@ def own_latest(reading: ReadSession, group_id: int, who: str, since: datetime) -
     found = next(iter(reading.group_labels.of(group_id)), None)
     if found is None or found.at < since:
         raise Conflict(f"there is nothing to undo: you have not labelled group {group_id} in the last hour")
-    if found.who != who:
+    if found.who != actor:
         raise Conflict(f"{found.who} labelled group {group_id} meanwhile: withdraw yours on the page of the group")
     return found
 
@@ -75,7 +75,7 @@ def hold(work: UnitOfWork, label: GroupLabel) -> None:
         raise _gone(label.group_id, label.number)
 
 
-def remove(work: UnitOfWork, label: GroupLabel, who: str, failures: int) -> None:
+def remove(work: UnitOfWork, label: GroupLabel, actor: str, failures: int) -> None:
     """Remove a label of a group whose judgements were withdrawn: the last step, so that a kill before it loses nothing.
 
     The group gets the label that it had before, or that of its newest failure if no person had labelled it.
@@ -85,7 +85,7 @@ def remove(work: UnitOfWork, label: GroupLabel, who: str, failures: int) -> None
     Args:
         work: the transaction.
         label: the label.
-        who: the person.
+        actor: the person.
         failures: the number of failures whose judgement was withdrawn and whose verdict did not come from a later one.
 
     Raises:
@@ -103,11 +103,11 @@ def remove(work: UnitOfWork, label: GroupLabel, who: str, failures: int) -> None
         if newest is not None:
             side, cause, abstained = newest.side, newest.cause, newest.abstained
         work.groups.change(group.id, side=side, cause=cause, abstained=abstained, labelled_at=labelled_at)
-    giver = "" if label.who == who else f", which {label.who} had given"
+    giver = "" if label.who == actor else f", which {label.who} had given"
     text = f"withdrew the label {label.cause} from {failures} failures{giver}"
-    work.groups.note(group.id, who, "action", text)
+    work.groups.note(group.id, actor, "action", text)
     work.audit_log.append(
-        who,
+        actor,
         "group.changed",
         f"group/{group.id}",
         before={"side": group.side, "cause": group.cause},

@@ -141,14 +141,14 @@ def _streams(logs: AttemptLogs) -> tuple[LogStream, ...]:
 
 
 def import_labels(
-    store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]], *, who: str, visible: Visibility | None = None
+    store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]], *, actor: str, visible: Visibility | None = None
 ) -> Imported:
     """Import labels; each is added to the stored failure of the same job and attempt.
 
     Args:
         store: the failures.
         feedback: adds the labels.
-        who: who imports them. Names of authors in the lines are not verified; they become part of the note.
+        actor: who imports them. Names of authors in the lines are not verified; they become part of the note.
         lines: (place, decoded JSON) of each line.
         visible: the failures that this person or program sees; others count as not stored. None: all.
     """
@@ -176,7 +176,7 @@ def import_labels(
             model_shown=bool(case.provenance.get("model_shown", True)),
         )
         try:
-            added = feedback.add(failure_id, who, word, at_once=alike[_side_and_cause(case)])
+            added = feedback.add(failure_id, actor, word, at_once=alike[_side_and_cause(case)])
             taken += 1
             waiting += added.label.held is not None
         except (Conflict, InvalidInput) as error:
@@ -188,14 +188,14 @@ def _side_and_cause(case: LabelledCase) -> tuple[str | None, str | None]:
     return case.labels.best["side"], case.labels.best["cause"]
 
 
-def protect(store: Store, failure_id: int, *, golden: bool, who: str, has_login: bool = True) -> None:
+def protect(store: Store, failure_id: int, *, golden: bool, actor: str, has_login: bool = True) -> None:
     """Add a label to the protected set, or remove it.
 
     Args:
         store: the labels.
         failure_id: the failure.
         golden: whether to add it.
-        who: who does it. A label that nobody else gave needs another person, since the set judges the labels of all.
+        actor: who does it. A label that nobody else gave needs another person, since the set judges the labels of all.
         has_login: whether the service has a login; without one, all callers have the same name.
 
     Raises:
@@ -207,20 +207,20 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str, has_login:
         if label is None or (golden and not _is_exported(replace(label, golden=False), golden=None)):
             expected = "a label of side or cause that nobody disputes and that waits for no second person"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
-        if golden and has_login and _is_of_one_person(label, work.feedback.of(failure_id), who):
+        if golden and has_login and _is_of_one_person(label, work.feedback.of(failure_id), actor):
             expected = "another person: nobody but you gave this label"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("golden", expected),))
         work.feedback.protect(failure_id, golden=golden)
         work.audit_log.append(
-            who, "label.golden", f"failure/{failure_id}", before={"golden": label.golden}, after={"golden": golden}
+            actor, "label.golden", f"failure/{failure_id}", before={"golden": label.golden}, after={"golden": golden}
         )
 
 
-def _is_of_one_person(label: Label, words: Sequence[StoredFeedback], who: str) -> bool:
+def _is_of_one_person(label: Label, words: Sequence[StoredFeedback], actor: str) -> bool:
     """Whether no other person's last judgement names the side and cause of a label."""
     last = {one.who: one.labels for one in words if one.kind in JUDGING}
     return not any(
-        (one.side, one.cause) == (label.labels.side, label.labels.cause) for name, one in last.items() if name != who
+        (one.side, one.cause) == (label.labels.side, label.labels.cause) for name, one in last.items() if name != actor
     )
 
 

@@ -22,7 +22,7 @@ class Held:
 
 
 def held_because(
-    reading: ReadSession, row: FailureRow, verdict: Mapping[str, Any], given: Labels, *, who: str, at_once: int
+    reading: ReadSession, row: FailureRow, verdict: Mapping[str, Any], given: Labels, *, actor: str, at_once: int
 ) -> Held | None:
     """Why a label waits for a second person; None if it does not.
 
@@ -31,14 +31,14 @@ def held_because(
         row: the failure.
         verdict: its verdict, as verdict/1.
         given: what the person said.
-        who: the person. What they alone said earlier does not count: everybody may correct themselves.
+        actor: the person. What they alone said earlier does not count: everybody may correct themselves.
         at_once: the number of failures that get this label in one action.
     """
     entry = contradicted_signature(verdict, given)
     if entry is not None:
         return Held(f"it contradicts the decisive signature {entry}", verdict_waits=at_once > 1)
     found = reading.feedback.labels_of_group(row.fingerprint, without=row.id)
-    earlier = [one for one in found if one.who != who or one.people > 1]
+    earlier = [one for one in found if one.who != actor or one.people > 1]
     others = [one for one in earlier if _contradict(one.labels, given)]
     if len(others) > len(earlier) / 2:
         return Held(f"it contradicts {len(others)} earlier labels of its group", verdict_waits=at_once > MOST_AT_ONCE)

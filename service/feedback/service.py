@@ -96,12 +96,12 @@ class Feedback:
         self._revised = revised
         self._zone = zone
 
-    def add(self, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1) -> FeedbackResult:
+    def add(self, failure_id: int, actor: str, feedback: FeedbackInput, *, at_once: int = 1) -> FeedbackResult:
         """Store feedback on one failure.
 
         Args:
             failure_id: the failure.
-            who: the person.
+            actor: the person.
             feedback: the feedback.
             at_once: the number of failures that get the same label in one action.
 
@@ -113,20 +113,20 @@ class Feedback:
         """
         check_input(feedback)
         with self._store.unit_of_work() as work:
-            if feedback.kind in VOTES and work.feedback.votes(who, self._clock.now() - _HOUR) >= VOTES_AN_HOUR:
+            if feedback.kind in VOTES and work.feedback.votes(actor, self._clock.now() - _HOUR) >= VOTES_AN_HOUR:
                 raise TooManyRequests(
-                    f"{who} gave {VOTES_AN_HOUR} votes in the last hour: try again later", int(_HOUR.total_seconds())
+                    f"{actor} gave {VOTES_AN_HOUR} votes in the last hour: try again later", int(_HOUR.total_seconds())
                 )
-            return self._store_one(work, failure_id, who, feedback, at_once=at_once)
+            return self._store_one(work, failure_id, actor, feedback, at_once=at_once)
 
     def add_to_many(
-        self, failure_ids: Sequence[int], who: str, feedback: FeedbackInput, versions: Sequence[int] = ()
+        self, failure_ids: Sequence[int], actor: str, feedback: FeedbackInput, versions: Sequence[int] = ()
     ) -> list[FeedbackResult]:
         """Store the same feedback on many failures, 25 per transaction; deleted failures are left out.
 
         Args:
             failure_ids: the failures; a repeated one is judged once.
-            who: the person.
+            actor: the person.
             feedback: the feedback; its version applies to all of them.
             versions: the version of each that the person saw, in their order; failures with another version meanwhile
                 are left out. Empty: any version.
@@ -148,12 +148,12 @@ class Feedback:
                 for failure_id in wanted[start : start + 25]:
                     try:
                         own = replace(feedback, version=seen.get(failure_id, feedback.version))
-                        results.append(self._store_one(work, failure_id, who, own, at_once=len(wanted)))
+                        results.append(self._store_one(work, failure_id, actor, own, at_once=len(wanted)))
                     except (NotFound, Conflict):
                         continue
         return results
 
-    def add_to_group(self, group_id: int, who: str, feedback: FeedbackInput) -> list[FeedbackResult]:
+    def add_to_group(self, group_id: int, actor: str, feedback: FeedbackInput) -> list[FeedbackResult]:
         """Store the same feedback on a group: its newest failures (500 at most), and the label of the group.
 
         The fix counts once, for the newest failure, however many failed before it.
@@ -169,15 +169,15 @@ class Feedback:
             page = reading.failures.page(FailureFilter(group=str(group_id)), limit=MOST_AT_ONCE)
         if not page.items:
             raise Conflict(f"no failure of group {group_id} is stored any more")
-        results = self.add_to_many([row.id for row in page.items], who, replace(feedback, fixed_by=None))
+        results = self.add_to_many([row.id for row in page.items], actor, replace(feedback, fixed_by=None))
         if results and feedback.fixed_by is not None:
-            fix_service.report(self._store, results[0].failure_id, who, feedback.fixed_by)
+            fix_service.report(self._store, results[0].failure_id, actor, feedback.fixed_by)
         if results and feedback.kind in JUDGING:
             with self._store.unit_of_work() as work:
-                group_labels.record(work, before, who, results, began)
+                group_labels.record(work, before, actor, results, began)
         return results
 
-    def undo_of_group(self, group_id: int, who: str) -> WithdrawnGroupLabel:
+    def undo_of_group(self, group_id: int, actor: str) -> WithdrawnGroupLabel:
         """Withdraw the label that a person gave a group just now: the verdicts before it are current again.
 
         Failures that were judged again since then, or have a protected label, keep theirs.
@@ -187,10 +187,10 @@ class Feedback:
             Conflict: this person gave the group no label in the last hour, or somebody labelled it since then.
         """
         with self._store.reading() as reading:
-            label = group_labels.own_latest(reading, group_id, who, self._clock.now() - UNDO_WITHIN)
-        return self._withdraw_group_label(label, who)
+            label = group_labels.own_latest(reading, group_id, actor, self._clock.now() - UNDO_WITHIN)
+        return self._withdraw_group_label(label, actor)
 
-    def withdraw_group_label(self, group_id: int, number: int, who: str) -> WithdrawnGroupLabel:
+    def withdraw_group_label(self, group_id: int, number: int, actor: str) -> WithdrawnGroupLabel:
         """Withdraw any label of a group, by whomever and whenever it was given; later labels stay.
 
         Raises:
@@ -198,9 +198,9 @@ class Feedback:
         """
         with self._store.reading() as reading:
             label = group_labels.find(reading, group_id, number)
-        return self._withdraw_group_label(label, who)
+        return self._withdraw_group_label(label, actor)
 
-    def _withdraw_group_label(self, label: GroupLabel, who: str) -> WithdrawnGroupLabel:
+    def _withdraw_group_label(self, label: GroupLabel, actor: str) -> WithdrawnGroupLabel:
         """Withdraw the judgements of a label, 25 per transaction, then that of the group."""
         undone = 0
         for start in range(0, len(label.judgements), 25):
@@ -208,18 +208,18 @@ class Feedback:
                 group_labels.hold(work, label)
                 for failure_id, feedback_id in label.judgements[start : start + 25]:
                     with suppress(NotFound, Conflict):
-                        undone += withdrawal.withdraw_judgement(work, failure_id, feedback_id, who, self._revised)
+                        undone += withdrawal.withdraw_judgement(work, failure_id, feedback_id, actor, self._revised)
         with self._store.unit_of_work() as work:
-            group_labels.remove(work, label, who, undone)
+            group_labels.remove(work, label, actor, undone)
         return WithdrawnGroupLabel(label.cause, undone, len(label.judgements) - undone)
 
-    def audit(self, week: str, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
+    def audit(self, week: str, failure_id: int, actor: str, feedback: FeedbackInput) -> FeedbackResult:
         """Judge one failure of a week's sample, without having seen the verdict.
 
         Args:
             week: the week of the sample.
             failure_id: a failure of it.
-            who: the person.
+            actor: the person.
             feedback: side and cause, or of the kind `unsure` where the person cannot tell.
 
         Raises:
@@ -236,7 +236,7 @@ class Feedback:
         with self._store.unit_of_work() as work:
             if all(one.failure_id != failure_id for one in work.audit_samples.audit(week)):
                 raise NotFound(f"failure {failure_id} is not in the sample of {week[:20]}")
-            result = self._store_one(work, failure_id, who, audited)
+            result = self._store_one(work, failure_id, actor, audited)
             if not work.audit_samples.audited(week, failure_id, result.feedback_id):
                 raise Conflict(f"failure {failure_id} was judged already for {week}")
             return result
@@ -250,7 +250,7 @@ class Feedback:
         with self._store.unit_of_work() as work:
             return work.audit_samples.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
 
-    def undo(self, failure_id: int, who: str) -> int:
+    def undo(self, failure_id: int, actor: str) -> int:
         """Withdraw a person's latest confirmation or correction; the verdict before it is current again.
 
         Returns:
@@ -263,18 +263,18 @@ class Feedback:
         """
         with self._store.unit_of_work() as work:
             row = work.failures.get(failure_id).row
-            own = [one for one in work.feedback.of(failure_id) if one.who == who and one.kind in JUDGING]
+            own = [one for one in work.feedback.of(failure_id) if one.who == actor and one.kind in JUDGING]
             if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
                 raise Conflict(
                     "there is nothing to undo: you have confirmed or corrected nothing here in the last hour"
                 )
             if row.version > own[-1].version + 1:
                 raise Conflict(f"failure {failure_id} has a newer verdict meanwhile: reload it")
-            withdrawal.withdraw_judgement(work, failure_id, own[-1].id, who, self._revised)
+            withdrawal.withdraw_judgement(work, failure_id, own[-1].id, actor, self._revised)
             return work.failures.get(failure_id).row.version
 
     def _store_one(
-        self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1
+        self, work: UnitOfWork, failure_id: int, actor: str, feedback: FeedbackInput, *, at_once: int = 1
     ) -> FeedbackResult:
         detail = work.failures.get(failure_id)
         row = detail.row
@@ -294,17 +294,17 @@ class Feedback:
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = facts(made) != facts(current)
             stated = _given(labels, given)
-            held = label_review.held_because(work, row, detail.verdict or {}, stated, who=who, at_once=at_once)
-            protected = (before is not None and before.golden) or _waits(held, before, who, stated)
+            held = label_review.held_because(work, row, detail.verdict or {}, stated, actor=actor, at_once=at_once)
+            protected = (before is not None and before.golden) or _waits(held, before, actor, stated)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
         if feedback.fixed_by is not None:
-            fix_service.report_within(work, failure_id, who, feedback.fixed_by)
+            fix_service.report_within(work, failure_id, actor, feedback.fixed_by)
         evidence = (detail.verdict or {}).get("evidence") or ()
         number, label = work.feedback.add(
             NewFeedback(
                 failure_id,
-                who,
+                actor,
                 feedback.kind,
                 row.version,
                 row.side,
@@ -317,7 +317,7 @@ class Feedback:
             )
         )
         work.audit_log.append(
-            who,
+            actor,
             f"verdict.{feedback.kind}",
             f"failure/{failure_id}",
             before={"version": row.version, "side": row.side, "cause": row.cause},
@@ -349,10 +349,10 @@ def _given(complete: Labels, given: Labels) -> Labels:
     return replace(given, side=None if given.side is None and given.cause is None else complete.side)
 
 
-def _waits(held: Held | None, before: Label | None, who: str, labels: Labels) -> bool:
+def _waits(held: Held | None, before: Label | None, actor: str, labels: Labels) -> bool:
     """Whether a label changes no verdict until a second person gives it."""
     if held is None or not held.verdict_waits:
         return False
-    if before is None or before.who == who:
+    if before is None or before.who == actor:
         return True
     return (before.labels.side, before.labels.cause) != (labels.side, labels.cause)

@@ -18,14 +18,16 @@ from service.feedback import group_labels
 from service.feedback.records import JUDGING, StoredFeedback
 
 
-def withdraw_judgement(work: UnitOfWork, failure_id: int, feedback_id: int, by: str, revised: Revised | None) -> bool:
+def withdraw_judgement(
+    work: UnitOfWork, failure_id: int, feedback_id: int, actor: str, revised: Revised | None
+) -> bool:
     """Withdraw a judgement in a transaction; later judgements of the failure, and the verdict from them, stay.
 
     Args:
         work: the transaction.
         failure_id: the failure.
         feedback_id: the number of the judgement.
-        by: who withdraws it.
+        actor: who withdraws it.
         revised: called with a verdict that is current again; None: not called.
 
     Returns:
@@ -42,15 +44,15 @@ def withdraw_judgement(work: UnitOfWork, failure_id: int, feedback_id: int, by: 
     label = work.feedback.label(failure_id)
     if label is not None and label.golden:
         raise Conflict(f"the label of failure {failure_id} is part of the golden set")
-    work.feedback.withdraw_one(failure_id, feedback_id, by)
+    work.feedback.withdraw_one(failure_id, feedback_id, actor)
     left = _judgements(work, failure_id)
     last = all(one.id < feedback_id for one in left)
     version = _restore(work, detail, judged, left, revised) if last else detail.row.version
     work.audit_log.append(
-        by,
+        actor,
         "label.withdrawn",
         f"failure/{failure_id}",
-        before={"version": detail.row.version} | ({} if judged.who == by else {"who": judged.who}),
+        before={"version": detail.row.version} | ({} if judged.who == actor else {"who": judged.who}),
         after={"version": version},
     )
     return last
@@ -117,7 +119,9 @@ class Withdrawn:
     golden: int = 0
 
 
-def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised: Revised | None = None) -> Withdrawn:
+def withdraw_labels(
+    store: Store, author: str, since: datetime, *, actor: str, revised: Revised | None = None
+) -> Withdrawn:
     """Withdraw a person's judgements since a time, one failure in a transaction.
 
     Other people's labels stay, and those of the golden set.
@@ -126,16 +130,16 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised
 
     Args:
         store: the database.
-        who: the person.
+        author: the person.
         since: since when.
-        by: who withdraws them.
+        actor: who withdraws them.
         revised: called with a verdict that is current again; None: not called.
 
     Raises:
         Unavailable: the database does not answer; calling again withdraws the rest.
     """
     with store.reading() as reading:
-        failure_ids = reading.feedback.judged_by(who, since)
+        failure_ids = reading.feedback.judged_by(author, since)
     verdicts = golden = 0
     for failure_id in reversed(failure_ids):  # a group without a label has the verdict of its newest failure
         with store.unit_of_work() as work:
@@ -144,7 +148,7 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised
                 golden += 1
                 continue
             before = _judgements(work, failure_id)
-            label = work.feedback.withdraw(failure_id, who, since, by)
+            label = work.feedback.withdraw(failure_id, author, since, actor)
             try:
                 detail = work.failures.get(failure_id)
             except NotFound:
@@ -153,15 +157,15 @@ def withdraw_labels(store: Store, who: str, since: datetime, *, by: str, revised
                 restored = _restore_machine(work, detail, revised)
             else:
                 restored = _restore_others(work, detail, before, revised)
-            _remove_group_labels(work, detail, {one.id for one in before}, by)
+            _remove_group_labels(work, detail, {one.id for one in before}, actor)
             work.audit_log.append(
-                by, "label.withdrawn", f"failure/{failure_id}", before={"who": who}, after={"restored": restored}
+                actor, "label.withdrawn", f"failure/{failure_id}", before={"who": author}, after={"restored": restored}
             )
             verdicts += restored
     return Withdrawn(len(failure_ids) - golden, verdicts, golden)
 
 
-def _remove_group_labels(work: UnitOfWork, detail: FailureDetail, before: Collection[int], by: str) -> None:
+def _remove_group_labels(work: UnitOfWork, detail: FailureDetail, before: Collection[int], actor: str) -> None:
     """Withdraw the labels of the group of a failure one of whose judgements was withdrawn.
 
     `before`: the judgements of the failure before the withdrawal.
@@ -172,7 +176,7 @@ def _remove_group_labels(work: UnitOfWork, detail: FailureDetail, before: Collec
     for group_id in work.groups.of([detail.row.fingerprint]).values():
         for label in work.group_labels.of(group_id):
             if not gone.isdisjoint(label.judgements):
-                group_labels.remove(work, label, by, len(label.judgements))
+                group_labels.remove(work, label, actor, len(label.judgements))
 
 
 def _restore_machine(work: UnitOfWork, detail: FailureDetail, revised: Revised | None) -> bool:

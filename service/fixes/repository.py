@@ -139,11 +139,11 @@ class AppliedFixReader(TimedReader):
 class AppliedFixRepository(AppliedFixReader):
     """Reads and writes applied fixes."""
 
-    def report(self, failure_id: int, code: str | None, who: str) -> None:
+    def report(self, failure_id: int, code: str | None, actor: str) -> None:
         """Store what fixed a failure, replacing an earlier report; None removes it."""
         if code is None:
             self._connection.execute(delete(applied_fixes).where(applied_fixes.c.failure_id == failure_id))
             return
-        values = {"code": code, "at": utc(self._clock.now()), "who": clean(who[:200])}
+        values = {"code": code, "at": utc(self._clock.now()), "who": clean(actor[:200])}
         writing = upsert(self._connection, applied_fixes).values({"failure_id": failure_id, **values})
         self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))

@@ -23,7 +23,7 @@ def check(code: str, field: str = "fixed_by") -> None:
         raise invalid(field, "one of " + ", ".join((*codes(), NOTHING)), code)
 
 
-def report(store: Store, failure_id: int, who: str, code: str) -> None:
+def report(store: Store, failure_id: int, actor: str, code: str) -> None:
     """Store what fixed a failure, replacing an earlier report.
 
     Raises:
@@ -33,15 +33,15 @@ def report(store: Store, failure_id: int, who: str, code: str) -> None:
     check(code)
     with store.unit_of_work() as work:
         work.failures.get(failure_id)
-        report_within(work, failure_id, who, code)
+        report_within(work, failure_id, actor, code)
 
 
-def report_within(work: UnitOfWork, failure_id: int, who: str, code: str) -> None:
+def report_within(work: UnitOfWork, failure_id: int, actor: str, code: str) -> None:
     """The same within a transaction, for an existing failure and a checked code."""
     before = work.applied_fixes.of(failure_id)
-    work.applied_fixes.report(failure_id, None if code == NOTHING else code, who)
+    work.applied_fixes.report(failure_id, None if code == NOTHING else code, actor)
     work.audit_log.append(
-        who,
+        actor,
         "failure.mended",
         f"failure/{failure_id}",
         before={} if before is None else {"fixed_by": before.code},

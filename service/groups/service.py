@@ -23,12 +23,12 @@ class GroupService:
         self._store = store
         self._clock = clock
 
-    def resolve(self, group_ids: Sequence[int], who: str, fixed_by: str | None = None) -> None:
+    def resolve(self, group_ids: Sequence[int], actor: str, fixed_by: str | None = None) -> None:
         """Mark groups as resolved; the next failure makes a group regressed.
 
         Args:
             group_ids: the groups.
-            who: the person who acts.
+            actor: the person who acts.
             fixed_by: the mitigation, M1 to M10; it counts once for each group, for its newest failure.
 
         Raises:
@@ -45,10 +45,10 @@ class GroupService:
                 if fixed_by is not None and fixed_by != fix_service.NOTHING:
                     how = f" by {fixed_by} {fix_service.title(fixed_by)}"
                     if work.failures.rows([row.last_id]):  # retention may have removed the failure
-                        fix_service.report_within(work, row.last_id, who, fixed_by)
-                _noted(work, row, who, f"resolved it{how}")
+                        fix_service.report_within(work, row.last_id, actor, fixed_by)
+                _noted(work, row, actor, f"resolved it{how}")
 
-    def reopen(self, group_ids: Sequence[int], who: str) -> None:
+    def reopen(self, group_ids: Sequence[int], actor: str) -> None:
         """Reopen groups that are resolved, regressed or muted."""
         now = self._clock.now()
         with self._store.unit_of_work() as work:
@@ -56,12 +56,12 @@ class GroupService:
                 row = _live(work, group_id)
                 values: dict[str, Any] = {"state": "ongoing", "state_since": now, "resolved_at": None, "review_at": now}
                 work.groups.change(group_id, **values, **_NO_MUTE)
-                _noted(work, row, who, "opened it again")
+                _noted(work, row, actor, "opened it again")
 
     def mute(
         self,
         group_ids: Sequence[int],
-        who: str,
+        actor: str,
         *,
         until: datetime | None = None,
         failures: int | None = None,
@@ -90,7 +90,7 @@ class GroupService:
                     None if users is None else row.users + users,
                 )
                 if for_me:
-                    work.groups.mute_for(who, group_id, mute)
+                    work.groups.mute_for(actor, group_id, mute)
                     continue
                 work.groups.change(
                     group_id,
@@ -101,25 +101,25 @@ class GroupService:
                     muted_users=mute.users,
                     review_at=now,
                 )
-                _noted(work, row, who, f"muted it {_until(until, failures, users)}")
+                _noted(work, row, actor, f"muted it {_until(until, failures, users)}")
 
-    def unmute_for_me(self, group_ids: Sequence[int], who: str) -> None:
+    def unmute_for_me(self, group_ids: Sequence[int], actor: str) -> None:
         """End this person's own mute."""
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
                 _live(work, group_id)
-                work.groups.mute_for(who, group_id, None)
+                work.groups.mute_for(actor, group_id, None)
 
-    def assign(self, group_ids: Sequence[int], who: str, to: str | None) -> None:
+    def assign(self, group_ids: Sequence[int], actor: str, to: str | None) -> None:
         """Assign groups to a person, or with None to nobody."""
         name = (to or "").strip()[:200] or None
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
                 row = _live(work, group_id)
                 work.groups.change(group_id, assignee=name)
-                _noted(work, row, who, f"gave it to {name}" if name else "gave it to nobody")
+                _noted(work, row, actor, f"gave it to {name}" if name else "gave it to nobody")
 
-    def link(self, group_id: int, who: str, ticket: str | None) -> None:
+    def link(self, group_id: int, actor: str, ticket: str | None) -> None:
         """Link a group to a ticket; None or empty removes the link.
 
         Raises:
@@ -137,9 +137,9 @@ class GroupService:
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
             work.groups.change(group_id, ticket=address or None)
-            _noted(work, row, who, f"linked it to {address}" if address else "removed the link")
+            _noted(work, row, actor, f"linked it to {address}" if address else "removed the link")
 
-    def comment(self, group_id: int, who: str, text: str) -> None:
+    def comment(self, group_id: int, actor: str, text: str) -> None:
         """Comment on a group.
 
         Raises:
@@ -149,9 +149,9 @@ class GroupService:
             raise invalid("text", f"1 to {LONGEST_COMMENT:,} characters", f"{len(text)} characters")
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
-            work.groups.note(row.id, who, "comment", text.strip())
+            work.groups.note(row.id, actor, "comment", text.strip())
 
-    def merge(self, group_id: int, others: Sequence[int], who: str) -> None:
+    def merge(self, group_id: int, others: Sequence[int], actor: str) -> None:
         """Merge other groups into this one, with their later failures.
 
         Raises:
@@ -173,11 +173,11 @@ class GroupService:
                     raise invalid("groups", f"groups of at most {MOST_PRINTS} fingerprints together", str(held))
                 work.groups.move(prints, group_id)
                 work.groups.change(other, merged_into=group_id)
-                _noted(work, row, who, f"merged it into group {group_id}")
-                _noted(work, target, who, f"merged group {other} into it: {row.title[:200]}")
+                _noted(work, row, actor, f"merged it into group {group_id}")
+                _noted(work, target, actor, f"merged group {other} into it: {row.title[:200]}")
             work.groups.change(group_id, review_at=now, state=target.state)
 
-    def take_out(self, group_id: int, fingerprint: str, who: str) -> int:
+    def take_out(self, group_id: int, fingerprint: str, actor: str) -> int:
         """Undo a merge: return a fingerprint to its own group; returns that group.
 
         Raises:
@@ -191,11 +191,11 @@ class GroupService:
                 raise Conflict(f"group {group_id} has no fingerprint {fingerprint[:40]} that was merged into it")
             work.groups.change(found.own_group, merged_into=None, review_at=self._clock.now())
             work.groups.move([fingerprint], found.own_group)
-            _noted(work, row, who, f"took group {found.own_group} out of it")
-            work.groups.note(found.own_group, who, "action", f"took it out of group {group_id}")
+            _noted(work, row, actor, f"took group {found.own_group} out of it")
+            work.groups.note(found.own_group, actor, "action", f"took it out of group {group_id}")
         return found.own_group
 
-    def split(self, group_id: int, field: str, value: str, who: str) -> tuple[Split, ...]:
+    def split(self, group_id: int, field: str, value: str, actor: str) -> tuple[Split, ...]:
         """Split the failures whose `field` is `value` off into their own group, with later ones.
 
         Raises:
@@ -210,9 +210,9 @@ class GroupService:
             row = _live(work, group_id)
             detail = work.groups.get(group_id)
             earlier = tuple(one for one in detail.splits if (one.field, one.value) == (field, value))
-            splits = earlier or tuple(work.groups.split(one.fingerprint, field, value, who) for one in detail.prints)
+            splits = earlier or tuple(work.groups.split(one.fingerprint, field, value, actor) for one in detail.prints)
             if not earlier:
-                _noted(work, row, who, f"split off failures with {field} {value}")
+                _noted(work, row, actor, f"split off failures with {field} {value}")
         moved = sum(self._move(split) for split in splits)  # of an earlier split: what an interruption left
         if earlier and not moved:
             raise Conflict(f"failures with {field} {value[:80]} were split off group {group_id} before")
@@ -233,16 +233,16 @@ class GroupService:
 _NO_MUTE: dict[str, Any] = {"muted_until": None, "muted_failures": None, "muted_users": None}
 
 
-def _noted(work: UnitOfWork, before: GroupRow, who: str, text: str) -> None:
+def _noted(work: UnitOfWork, before: GroupRow, actor: str, text: str) -> None:
     """Record an action in the group's history and in the audit log."""
-    work.groups.note(before.id, who, "action", text)
+    work.groups.note(before.id, actor, "action", text)
     after = work.groups.row(before.id)
     states = [
         {"state": row.state, "assignee": row.assignee, "ticket": row.ticket, "merged_into": row.merged_into}
         for row in (before, after)
     ]
     work.audit_log.append(
-        who, "group.changed", f"group/{before.id}", before=states[0], after={**states[1], "did": text}
+        actor, "group.changed", f"group/{before.id}", before=states[0], after={**states[1], "did": text}
     )
 
 

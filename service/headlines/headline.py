@@ -134,8 +134,8 @@ def _parts(line: str) -> _Parts:
 
 def _behind(title: str, token: str) -> str:
     """The part of a line that fits behind a title, without what the title says already."""
-    _, said, rest = token.rpartition(f"{title}: ")
-    if said and rest:
+    _, before, rest = token.rpartition(f"{title}: ")
+    if before and rest:
         token = rest
     elif token.endswith(title):
         return ""

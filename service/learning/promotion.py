@@ -68,12 +68,12 @@ class Promotions:
         layer = None if stored is None or not self.gives_verdicts(stored) else parse(stored.text)
         return None if layer is None or layer.is_empty else layer
 
-    def promote(self, layer_id: str, who: str, *, reason: str | None = None, instead_of: int | None = None) -> None:
+    def promote(self, layer_id: str, actor: str, *, reason: str | None = None, instead_of: int | None = None) -> None:
         """Put a stored layer in use in all processes. Nothing changes if it is in use already.
 
         Args:
             layer_id: the layer.
-            who: who promotes it.
+            actor: who promotes it.
             reason: why; None: the gate's reasons.
             instead_of: the number of the last promotion that the gate, or the person, knew; None: any.
 
@@ -85,7 +85,7 @@ class Promotions:
         with self._store.unit_of_work() as work:
             work.site_layers.lock()
             stored = work.site_layers.get(layer_id)
-            why = self.obstacle(stored) or _second_person(stored, who)
+            why = self.obstacle(stored) or _second_person(stored, actor)
             if why is not None:
                 problem = FieldError("model", "a layer that can be promoted", layer_id)
                 raise Conflict(f"{layer_id} cannot be promoted: {why}"[:1_000], (problem,))
@@ -93,14 +93,14 @@ class Promotions:
             _check_seen(work, instead_of, f"{layer_id} is not promoted")
             if before == layer_id and self.gives_verdicts(stored):
                 return
-            work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
+            work.site_layers.promote(layer_id, actor, reason or "; ".join(stored.gate.reasons))
             self.seal(work, layer_id, accepted=True)
             work.site_layers.prune(KEPT_LAYERS)
             work.audit_log.append(
-                who, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
+                actor, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
             )
 
-    def refuse(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
+    def refuse(self, layer_id: str, actor: str, *, reason: str | None = None) -> None:
         """Refuse a candidate for good.
 
         Raises:
@@ -113,18 +113,18 @@ class Promotions:
             if work.site_layers.active() == layer_id:
                 expected = "a layer that is not in use: roll back first"
                 raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
-            work.site_layers.refuse(layer_id, f"{REFUSED_BY}{who}" + (f": {reason}" if reason else ""))
+            work.site_layers.refuse(layer_id, f"{REFUSED_BY}{actor}" + (f": {reason}" if reason else ""))
             self.seal(work, layer_id)
             before, after = {"decision": stored.gate.decision}, {"decision": "refuse", "reason": reason}
-            work.audit_log.append(who, "model.refused", f"model/{layer_id}", before=before, after=after)
+            work.audit_log.append(actor, "model.refused", f"model/{layer_id}", before=before, after=after)
 
-    def rollback(self, who: str, *, instead_of: int | None = None) -> tuple[str, str]:
+    def rollback(self, actor: str, *, instead_of: int | None = None) -> tuple[str, str]:
         """Return to the latest earlier layer that can be promoted, or to the packaged model.
 
         Another rollback goes further back, never to the layer that was rolled back.
 
         Args:
-            who: who rolls back.
+            actor: who rolls back.
             instead_of: the number of the last promotion that the person knew; None: any.
 
         Returns:
@@ -140,9 +140,9 @@ class Promotions:
             before = next((one for one in work.site_layers.before_active() if self._usable(work, one)), None)
             if before is None:
                 raise Conflict("no earlier model can be put in use", (FieldError("model", "an earlier promotion"),))
-            work.site_layers.promote(before, who, f"{ROLLBACK_FROM}{active}")
+            work.site_layers.promote(before, actor, f"{ROLLBACK_FROM}{active}")
             work.audit_log.append(
-                who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
+                actor, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
             )
         return active, before
 
@@ -167,9 +167,9 @@ def _check_seen(work: UnitOfWork, instead_of: int | None, what: str) -> None:
         raise Conflict(f"{what}: another model was put in use meanwhile")
 
 
-def _second_person(stored: StoredLayer, who: str) -> str | None:
+def _second_person(stored: StoredLayer, actor: str) -> str | None:
     """Why this person may not: the gate wants a second person, and they gave nearly all labels. None if they may."""
     labellers = parse(stored.text).about.get("labellers", {})
-    if stored.gate.decision == "ask" and one_labeller(labellers) == who:
+    if stored.gate.decision == "ask" and one_labeller(labellers) == actor:
         return "you gave nearly all of its labels, so another person has to promote it"
     return None

@@ -77,7 +77,7 @@ class Retraining:
 
     def retrain(
         self,
-        who: str,
+        actor: str,
         *,
         promote: bool = True,
         benchmark: Sequence[LabelledCase] | None = None,
@@ -86,7 +86,7 @@ class Retraining:
         """Fit a candidate on the stored labels, judge and store it; promote it if the gate allows.
 
         Args:
-            who: who retrains.
+            actor: who retrains.
             promote: whether to promote a candidate that the gate accepts.
             benchmark: cases that it must not get worse on; None: packaged cases of each cause.
             progress: receives a line of text at each step.
@@ -106,11 +106,11 @@ class Retraining:
         progress("comparing it with the model in use")
         result = self._judged(fit, active, labels, golden, benchmark_cases() if benchmark is None else benchmark)
         with self._store.unit_of_work() as work:
-            result = work.site_layers.add(fit.layer.id, fit.layer.text(), who, result, at=began)
+            result = work.site_layers.add(fit.layer.id, fit.layer.text(), actor, result, at=began)
             self.promotions.seal(work, fit.layer.id)
             work.site_layers.prune(KEPT_LAYERS)
             work.audit_log.append(
-                who,
+                actor,
                 "model.candidate",
                 f"model/{fit.layer.id}",
                 after={"decision": result.decision, "reasons": list(result.reasons), "labels": len(labels)},
@@ -119,7 +119,7 @@ class Retraining:
         promoted = promote and result.decision == "promote" and not (fit.layer.is_empty and active is None)
         if promoted:
             try:
-                self.promotions.promote(fit.layer.id, who, instead_of=known)
+                self.promotions.promote(fit.layer.id, actor, instead_of=known)
             except Conflict as error:  # the gate compared it with another layer, which a person may have rolled back
                 progress(error.detail)
                 promoted = False

@@ -219,11 +219,11 @@ def main(arguments: list[str]) -> None:
     objects = BucketObjects(LogStorageOptions(arguments[1], "--allow-http" in arguments[2:]))
     lock = threading.Lock()
 
-    def answer(asked: Mapping[str, Any], given: bytes) -> None:
-        head = {"call": asked["call"], "error": None, "result": None, "detail": ""}
+    def answer(request: Mapping[str, Any], content: bytes) -> None:
+        head = {"call": request["call"], "error": None, "result": None, "detail": ""}
         data = b""
         try:
-            head["result"], data = _made(objects, asked, given)
+            head["result"], data = _made(objects, request, content)
         except FaultlineError as error:
             head |= {"error": type(error).__name__, "detail": error.detail}
         except Exception as error:  # noqa: BLE001 - the caller waits for an answer
@@ -238,17 +238,17 @@ def main(arguments: list[str]) -> None:
     os._exit(0)  # nobody waits for the calls that still run
 
 
-def _made(objects: BucketObjects, asked: Mapping[str, Any], given: bytes) -> tuple[Any, bytes]:
+def _made(objects: BucketObjects, request: Mapping[str, Any], content: bytes) -> tuple[Any, bytes]:
     """Make one call; return its result as JSON and as bytes."""
-    match asked["name"]:
+    match request["name"]:
         case "put":
-            objects.put(asked["key"], given)
+            objects.put(request["key"], content)
         case "get":
-            return None, objects.get(asked["key"], asked["size"])
+            return None, objects.get(request["key"], request["size"])
         case "days":
             return [one.isoformat() for one in objects.days()], b""
         case "remove_day":
-            return objects.remove_day(date.fromisoformat(asked["day"])), b""
+            return objects.remove_day(date.fromisoformat(request["day"])), b""
         case "check":
             objects.check()
     return None, b""

@@ -67,7 +67,7 @@ class NodeEventIntake:
                         one.cluster,
                         one.node,
                         at=at,
-                        by=one.source,
+                        actor=one.source,
                         note=one.text,
                         now=self._clock.now(),
                         settings=self._settings,
@@ -82,7 +82,7 @@ class NodeEventIntake:
                 work.dead_letters.add(dead)
         return StoredEvents(len(fresh) + moved, len(events) - len(fresh) + len(named) - moved)
 
-    def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
+    def repaired(self, cluster: str, node: str, *, actor: str, note: str | None, at: datetime | None = None) -> bool:
         """Record that a node was repaired: its suspicion starts again from zero.
 
         Returns:
@@ -101,12 +101,14 @@ class NodeEventIntake:
         text = redact(note or "")[:NOTE_MOST]
         with self._store.unit_of_work() as work:
             work.suspicion.get(cluster, node)
-            done = note_repair(work, cluster, node, at=when, by=by, note=text or None, now=now, settings=self._settings)
+            done = note_repair(
+                work, cluster, node, at=when, actor=actor, note=text or None, now=now, settings=self._settings
+            )
             if done:
-                message = f"{by}: {text}" if text else by
+                message = f"{actor}: {text}" if text else actor
                 key = blake2b(f"repaired\0{cluster}\0{node}\0{when.isoformat()}".encode(), digest_size=16).digest()
                 work.node_events.add([NewNodeEvent(key, cluster, node, when, "repaired", message, source="person")])
-                work.audit_log.append(by, "node.repaired", f"node/{cluster}/{node}", after=text or None)
+                work.audit_log.append(actor, "node.repaired", f"node/{cluster}/{node}", after=text or None)
         return done
 
     def _schedule_reassessment(self, work: UnitOfWork, fresh: Sequence[NewNodeEvent]) -> None:
@@ -150,7 +152,7 @@ def note_repair(
     node: str,
     *,
     at: datetime,
-    by: str | None,
+    actor: str | None,
     note: str | None,
     now: datetime,
     settings: FleetSettings,
@@ -161,7 +163,7 @@ def note_repair(
     after it.
     """
     work.node_work.counting()
-    if not work.repairs.note(cluster, node, at=at, by=by, text=note):
+    if not work.repairs.note(cluster, node, at=at, actor=actor, text=note):
         return False
     day = day_of(at)
     stored = {one.day: one for one in work.suspicion.days([(cluster, node)], since=day)}

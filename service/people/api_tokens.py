@@ -21,7 +21,7 @@ def create(
     name: str,
     scopes: Collection[str],
     *,
-    by: str,
+    actor: str,
     clusters: Collection[str] = (),
     teams: Collection[str] = (),
     days: int | None = None,
@@ -33,7 +33,7 @@ def create(
         clock: now.
         name: of the token.
         scopes: what it may do.
-        by: who creates it, for the audit log.
+        actor: who creates it, for the audit log.
         clusters: the only clusters that it may work for; empty: any.
         teams: the only teams that it may work for; empty: any.
         days: until it expires, 1 to 3,650; None: never.
@@ -50,11 +50,11 @@ def create(
         token, secret = work.tokens.create(name, scopes, clusters=clusters, teams=teams, expires_at=ends)
         bound = {"clusters": token.clusters, "teams": token.teams, "expires_at": ends and ends.isoformat()}
         after = {"scopes": sorted(scopes)} | {field: value for field, value in bound.items() if value}
-        work.audit_log.append(by, "token.made", f"token/{name}", after=after)
+        work.audit_log.append(actor, "token.made", f"token/{name}", after=after)
     return token, secret
 
 
-def revoke(store: Store, name: str, *, by: str) -> None:
+def revoke(store: Store, name: str, *, actor: str) -> None:
     """Revoke a token at once.
 
     Raises:
@@ -63,7 +63,7 @@ def revoke(store: Store, name: str, *, by: str) -> None:
     """
     with store.unit_of_work() as work:
         work.tokens.revoke(name)
-        work.audit_log.append(by, "token.revoked", f"token/{name}")
+        work.audit_log.append(actor, "token.revoked", f"token/{name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class ReportService:
             cacheable=lambda made: _large(made) or self._clock.monotonic() - start > SLOW_S,
         )
 
-    def publish(self, week: Week, by: str = SERVICE, scope: Scope = EVERYTHING) -> Report:
+    def publish(self, week: Week, actor: str = SERVICE, scope: Scope = EVERYTHING) -> Report:
         """Publish the present state of the week; if nothing changed since the last version, that version is returned.
 
         Endpoints are told of the report of all jobs; one of a scope is for those who subscribed to it.
@@ -133,12 +133,12 @@ class ReportService:
                 return before
             made = replace(made, version=last.version + 1, moved=moved)
         with self._store.unit_of_work() as work:
-            if not work.reports.add(str(week), made.version, by, made.to_wire(), scope):
+            if not work.reports.add(str(week), made.version, actor, made.to_wire(), scope):
                 raise Conflict(f"week {week} was published by another process at the same time")
             if scope == EVERYTHING:
                 work.outbox.add([_message(made)])
             facts = {"version": made.version, **values(scope)}
-            work.audit_log.append(by, "report.published", f"report/{week}", after=facts)
+            work.audit_log.append(actor, "report.published", f"report/{week}", after=facts)
         return made
 
     def _published(self, week: Week, scope: Scope) -> Report:

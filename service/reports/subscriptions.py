@@ -40,14 +40,14 @@ class Subscriptions:
         self._clock = clock
         self.receivers = {one.name: one for one in receivers}
 
-    def add(self, endpoint: str, user: str | None, limited_to: Scope, by: str) -> Subscription:
+    def add(self, endpoint: str, user: str | None, limited_to: Scope, actor: str) -> Subscription:
         """Subscribe a person or a channel, from the next report on.
 
         Args:
             endpoint: the endpoint that sends the report.
             user: the person, for an endpoint whose address contains the user's name; otherwise ignored.
             limited_to: the scope.
-            by: who subscribes.
+            actor: who subscribes.
 
         Raises:
             InvalidInput: no such endpoint, no user that it can reach, no job of the scope is known, or the receiver has
@@ -68,13 +68,13 @@ class Subscriptions:
             own = [one.scope for one in work.report_subscriptions.all() if _receiver(one) == _receiver(new)]
             if len(own) >= MOST and new.scope not in own:
                 raise invalid("endpoint", f"at most {MOST} subscriptions of a receiver: end some first", endpoint)
-            added = work.report_subscriptions.add(new, by=by, last_week=str(week))
+            added = work.report_subscriptions.add(new, actor=actor, last_week=str(week))
             if added is None:
                 raise Conflict(f"{described(new)} is subscribed already")
-            work.audit_log.append(by, "report.subscribed", f"subscription/{added.id}", after=_facts(added))
+            work.audit_log.append(actor, "report.subscribed", f"subscription/{added.id}", after=_facts(added))
         return added
 
-    def remove(self, subscription_id: int, by: str) -> Subscription:
+    def remove(self, subscription_id: int, actor: str) -> Subscription:
         """End a subscription.
 
         Raises:
@@ -84,15 +84,15 @@ class Subscriptions:
             found = work.report_subscriptions.get(subscription_id)
             if found is None or not work.report_subscriptions.remove(found.id):
                 raise NotFound(f"no subscription {subscription_id}")
-            work.audit_log.append(by, "report.unsubscribed", f"subscription/{found.id}", before=_facts(found))
+            work.audit_log.append(actor, "report.unsubscribed", f"subscription/{found.id}", before=_facts(found))
         return found
 
-    def send(self, subscription_id: int, by: str, read: Callable[[Week, Scope], Report]) -> Week:
+    def send(self, subscription_id: int, actor: str, read: Callable[[Week, Scope], Report]) -> Week:
         """Send the report of the last complete week to one receiver now; what is sent on Mondays stays the same.
 
         Args:
             subscription_id: the subscription.
-            by: who wants it.
+            actor: who wants it.
             read: builds or reads the report of a scope.
 
         Returns:
@@ -117,7 +117,7 @@ class Subscriptions:
         with self._store.unit_of_work() as work:
             work.outbox.add([_message(report, found)])
             facts = {"week": str(week), **_facts(found)}
-            work.audit_log.append(by, "report.sent", f"subscription/{found.id}", after=facts)
+            work.audit_log.append(actor, "report.sent", f"subscription/{found.id}", after=facts)
         return week
 
     def with_token(self, token: str) -> Subscription:

@@ -66,7 +66,7 @@ def end_other_sessions(request: Request, services: Services, principal: Principa
     """
     account = required_account(services, principal)
     keep = current_session(request, principal)
-    return _end_all(request, services, account, by=account.name, keep=keep)
+    return _end_all(request, services, account, actor=account.name, keep=keep)
 
 
 def end_sessions_of(request: Request, services: Services, principal: Principal, name: str) -> int:
@@ -77,7 +77,7 @@ def end_sessions_of(request: Request, services: Services, principal: Principal, 
     """
     with services.reading() as reading:
         account = reading.accounts.named(name)
-    return _end_all(request, services, account, by=principal.name)
+    return _end_all(request, services, account, actor=principal.name)
 
 
 def change_password(request: Request, services: Services, principal: Principal, *, current: str, new: str) -> int:
@@ -101,10 +101,10 @@ def change_password(request: Request, services: Services, principal: Principal, 
     return ended
 
 
-def _end_all(request: Request, services: Services, account: Account, *, by: str, keep: str = "") -> int:
+def _end_all(request: Request, services: Services, account: Account, *, actor: str, keep: str = "") -> int:
     with services.store.unit_of_work() as work:
         ended = work.sessions.end_others(account.id, keep)
         after = {"address": address_of(request), "sessions": ended}
-        work.audit_log.append(by, "sessions.ended", f"account/{account.name}", after=after)
-    notice(services, "sessions.ended", request, who=by, account=account.name)
+        work.audit_log.append(actor, "sessions.ended", f"account/{account.name}", after=after)
+    notice(services, "sessions.ended", request, who=actor, account=account.name)
     return ended

@@ -124,7 +124,7 @@ def failure_automation(services: Services, failure_id: int, cluster: str, job_id
         )
 
 
-def resubmit(services: Services, failure_id: int, by: str, comment: str | None) -> Request:
+def resubmit(services: Services, failure_id: int, actor: str, comment: str | None) -> Request:
     """Request a resubmission on behalf of a person.
 
     Raises:
@@ -132,10 +132,10 @@ def resubmit(services: Services, failure_id: int, by: str, comment: str | None) 
         Conflict: automation is stopped, a hook is executing the request, or it is done.
     """
     views.failure(services, failure_id)
-    return services.automation.resubmit(failure_id, by, comment)
+    return services.automation.resubmit(failure_id, actor, comment)
 
 
-def hold(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
+def hold(services: Services, failure_id: int, actor: str, comment: str | None) -> list[Request]:
     """Hold a job on behalf of a person.
 
     Raises:
@@ -143,27 +143,27 @@ def hold(services: Services, failure_id: int, by: str, comment: str | None) -> l
         Conflict: a hook is executing a request of this job.
     """
     views.failure(services, failure_id)
-    return services.automation.hold(failure_id, by, comment)
+    return services.automation.hold(failure_id, actor, comment)
 
 
-def never(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
+def never(services: Services, failure_id: int, actor: str, comment: str | None) -> list[Request]:
     """Exclude a job from automatic resubmission on behalf of a person.
 
     Raises:
         NotFound: no such failure, or it is not visible to the caller.
     """
     views.failure(services, failure_id)
-    return services.automation.never(failure_id, by, comment)
+    return services.automation.never(failure_id, actor, comment)
 
 
-def lift(services: Services, failure_id: int, by: str) -> list[Request]:
+def lift(services: Services, failure_id: int, actor: str) -> list[Request]:
     """Lift a hold or exclusion of a job on behalf of a person.
 
     Raises:
         NotFound: no such failure, or it is not visible to the caller.
     """
     views.failure(services, failure_id)
-    return services.automation.lift(failure_id, by)
+    return services.automation.lift(failure_id, actor)
 
 
 def check_owner(action: ActionRequest, failure_id: int) -> None:

@@ -45,7 +45,7 @@ class Queued:
 
     failure: FailureRow
     label: Label
-    said: tuple[StoredFeedback, ...]
+    entries: tuple[StoredFeedback, ...]
 
 
 def groups(
@@ -75,14 +75,14 @@ def most_frequent(
         return found, tuple((rows[share.group_id], share) for share in found.shares)
 
 
-def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
+def group(services: Services, group_id: int, actor: str | None) -> GroupDetail:
     """One group.
 
     Raises:
         NotFound: no such group.
     """
     with services.reading() as reading:
-        return reading.groups.get(group_id, who=who)
+        return reading.groups.get(group_id, actor=actor)
 
 
 def labels(services: Services, group_id: int) -> tuple[GroupLabel, ...]:

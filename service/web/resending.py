@@ -23,13 +23,13 @@ class Resent:
     skipped: str | None = None
 
 
-def resend(services: Services, letter_id: int, by: str, *, cluster: str | None = None) -> Resent:
+def resend(services: Services, letter_id: int, actor: str, *, cluster: str | None = None) -> Resent:
     """Parse the stored text of a dead letter again and handle it as an event.
 
     Args:
         services: the services of the application.
         letter_id: id of the dead letter.
-        by: who resends it.
+        actor: who resends it.
         cluster: the cluster of a record that names none; default: that of the topic it came from.
 
     Raises:
@@ -51,7 +51,7 @@ def resend(services: Services, letter_id: int, by: str, *, cluster: str | None =
     with services.store.unit_of_work() as work:
         work.dead_letters.mark_resent(letter_id)
         after = {"outcome": resent.outcome, "event_id": resent.event_id}
-        work.audit_log.append(by, "dead_letter.resent", f"dead-letter/{letter_id}", after=after)
+        work.audit_log.append(actor, "dead_letter.resent", f"dead-letter/{letter_id}", after=after)
     return resent
 
 

@@ -55,11 +55,11 @@ def refused(services: Services, event: str, request: Request) -> None:
         notice(services, event, request, who=caller.name)
 
 
-def record(services: Services, event: str, request: Request, who: str, subject: str, **details: Any) -> None:
+def record(services: Services, event: str, request: Request, actor: str, subject: str, **details: Any) -> None:
     """Log and count an event, and add it to the audit log; a busy database does not refuse the request for it."""
-    notice(services, event, request, who=who, subject=subject, **details)
+    notice(services, event, request, who=actor, subject=subject, **details)
     with suppress(Unavailable), services.store.unit_of_work() as work:
-        work.audit_log.append(who, event, subject, after={"address": address_of(request), **details})
+        work.audit_log.append(actor, event, subject, after={"address": address_of(request), **details})
 
 
 def record_token_address(services: Services, request: Request, name: str) -> None:

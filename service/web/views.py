@@ -306,7 +306,7 @@ def deliveries(
         return reading.deliveries.page(state=state, limit=limit, cursor=cursor), tuple(states.values())
 
 
-def send_again(services: Services, message_id: int, endpoint: str, by: str) -> None:
+def send_again(services: Services, message_id: int, endpoint: str, actor: str) -> None:
     """Make an ended delivery due again for a person, also at an endpoint that was disabled or paused.
 
     Raises:
@@ -317,7 +317,7 @@ def send_again(services: Services, message_id: int, endpoint: str, by: str) -> N
     with services.store.unit_of_work() as work:
         work.endpoints.enable(endpoint)
         work.deliveries.send_again(message_id, endpoint)
-        work.audit_log.append(by, "delivery.resent", f"delivery/{message_id}", after={"endpoint": endpoint})
+        work.audit_log.append(actor, "delivery.resent", f"delivery/{message_id}", after={"endpoint": endpoint})
 
 
 def subscriptions(services: Services, principal: Principal) -> tuple[Subscription, ...]:

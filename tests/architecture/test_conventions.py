@@ -98,6 +98,24 @@ def test_names_are_standard_words() -> None:
     assert found == set()
 
 
+def test_who_acts_is_called_actor() -> None:
+    # The person who does something is `actor`, the one who wrote a stored entry `author`. Fields of records keep the
+    # names of the API (`who`, `by`), and so do the parameters of the two routes that take `who` from the URL.
+    found = {
+        f"{path.relative_to(ROOT)}:{argument.lineno}: {argument.arg}"
+        for path in (ROOT / "service").rglob("*.py")
+        if path.name != "audit_log.py"
+        for text in [path.read_text(encoding="utf-8")]
+        if re.search(r"\b(?:who|by): str", text)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for argument in (*node.args.args, *node.args.kwonlyargs)
+        if argument.arg == "who"
+        or (argument.arg == "by" and ast.unparse(argument.annotation or node).startswith("str"))
+    }
+    assert found == set()
+
+
 def test_no_folder_holds_more_than_25_files() -> None:
     files = Counter(str(Path(name).parent) for name in tracked())
     full = {folder: number for folder, number in files.items() if number > MOST_FILES}

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         work.accounts.create("ana", "owner", users=(HOSTILE,), teams=(HOSTILE,))
         work.tokens.create("\x1b\x9b\u202e token", ["read"], teams=["\x1b\x9b\u202e\r\n"])
         hostile = NewSubscription("x\x1b\u202e", "y\x9b", Scope(HOSTILE, HOSTILE))
-        work.report_subscriptions.add(hostile, by=HOSTILE, last_week="2026-W46")
+        work.report_subscriptions.add(hostile, actor=HOSTILE, last_week="2026-W46")
         work.audit_log.append(HOSTILE, "x", HOSTILE, after={HOSTILE: HOSTILE})
     world.store.close()
     (tmp_path / f"{HOSTILE}.log").write_text(f"{HOSTILE}\nRuntimeError: {HOSTILE}\n", encoding="utf-8", newline="")

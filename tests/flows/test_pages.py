@@ -345,7 +345,7 @@ def test_the_legend_hides_a_side_in_all_charts_and_marks_are_numbered(browser: B
     world = make_world(tmp_path)
     stock(world)
     with world.store.unit_of_work() as work:
-        work.repairs.note("orion", "gpu018", at=NOW - timedelta(hours=2), by="chen", text="riser replaced")
+        work.repairs.note("orion", "gpu018", at=NOW - timedelta(hours=2), actor="chen", text="riser replaced")
     with serving(world.app) as address, tab(browser, address, viewport={"width": 1440, "height": 900}) as made:
         made.goto("/")
         expect_text(made.locator("ol.marks li"), "repair of gpu018: riser replaced")

@@ -171,7 +171,7 @@ def promote_reason_of_abort(items: Sequence[EvidenceItem]) -> bool:
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or not _is_abort(first) or first.from_scheduler:
         return False
-    said = [
+    last_errors = [
         item
         for item in items
         if item.stream == first.stream
@@ -183,9 +183,9 @@ def promote_reason_of_abort(items: Sequence[EvidenceItem]) -> bool:
         and item.onset is not Onset.RETRIED
         and not is_harmless_item(item)
     ]
-    if not said:
+    if not last_errors:
         return False
-    reason = min(said, key=lambda item: item.offset)
+    reason = min(last_errors, key=lambda item: item.offset)
     reason.role, reason.onset = "initiating", min(first.onset, Onset.TRACEBACK)
     first.role = "cascade"
     if first.time is not None:
@@ -206,20 +206,20 @@ def demote_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[boo
         items: all items; changed in place.
         several_ranks: whether several ranks print to a log, by stream.
     """
-    asked: dict[tuple[int, int | None], int] = {}
+    ends_requested: dict[tuple[int, int | None], int] = {}
     lost: dict[tuple[int, int | None], int] = {}
     for item in items:
         if _is_own_line(item, several_ranks):
             key = _process_of(item, several_ranks)
             if _is_termination_request(item) or _has_lost_others(item):
-                asked[key] = min(asked.get(key, item.offset), item.offset)
+                ends_requested[key] = min(ends_requested.get(key, item.offset), item.offset)
             if _reports_loss(item):
                 lost[key] = min(lost.get(key, item.offset), item.offset)
     is_late = False
     for item in items:
         if item.role != "initiating" or not _is_own_line(item, several_ranks) or not _is_of_program(item):
             continue
-        ends = lost if _is_abort(item) else asked
+        ends = lost if _is_abort(item) else ends_requested
         if item.start_offset > ends.get(_process_of(item, several_ranks), item.start_offset):
             item.role, item.onset, item.is_late = "teardown", Onset.NEUTRAL, True
             is_late = True

@@ -41,11 +41,11 @@ def as_lines(line: str) -> str | None:
         return "" if process is None else f"{found['before']}Sending process {process} closing signal SIGTERM"
     rank = _number(metadata.get("global_rank"))
     head = found["before"] + ("" if rank is None else f"[rank{rank}]: ")
-    said = [f"{head}{part}" for part in _exception(metadata.get("raw_error")).splitlines()]
+    lines = [f"{head}{part}" for part in _exception(metadata.get("raw_error")).splitlines()]
     local, code = _number(worker.get("local_rank")), _number(worker.get("exit_code"), negative=True)
     if code is not None and local is not None:
-        said.append(f"{head}failed (exitcode: {code}) local_rank: {local} (pid: {_number(worker.get('worker_pid'))})")
-    return "\n".join(said)
+        lines.append(f"{head}failed (exitcode: {code}) local_rank: {local} (pid: {_number(worker.get('worker_pid'))})")
+    return "\n".join(lines)
 
 
 def _exception(raw: Any) -> str:

@@ -46,12 +46,12 @@ def are_only_losses(items: Sequence[EvidenceItem], exits: Sequence[ProcessExit])
     """Whether all that began in a case are reports of lost peers, and no exit shows who ended first."""
     if any(process_exit.is_violent for process_exit in exits):
         return False
-    told = [item for item in items if item.role in {"initiating", "cascade"}]
-    begins = [item for item in told if item.role == "initiating"]
+    failing = [item for item in items if item.role in {"initiating", "cascade"}]
+    begins = [item for item in failing if item.role == "initiating"]
     if not begins or not all(item.hits and _among(item, peer_lost()) for item in begins):
         return False
-    return any(_among(item, losses()) for item in told if item.hits) and not any(
-        hit.id in _limits() for item in told for hit in item.hits
+    return any(_among(item, losses()) for item in failing if item.hits) and not any(
+        hit.id in _limits() for item in failing for hit in item.hits
     )
 
 

@@ -84,10 +84,12 @@ def is_asked_to_end_first(streams: Sequence[StreamText]) -> bool:
     A process that dies, or whose node does, is asked nothing: somebody, or the platform, ended this one.
     """
     logs = [stream for stream in streams if not stream.is_scheduler]
-    asked = [(time, stream.index) for stream, line in lines_with(logs, ASKED_TO_END) if (time := time_of(line.text))]
-    if not asked:
+    end_requests = [
+        (time, stream.index) for stream, line in lines_with(logs, ASKED_TO_END) if (time := time_of(line.text))
+    ]
+    if not end_requests:
         return False
-    first, where = min(asked)
+    first, where = min(end_requests)
     node = next(stream.source.node for stream in logs if stream.index == where)
     lost = [(stream, line.text) for stream, line in lines_with(logs, peer_lost())]
     if not lost or not all(stream.index != where and _is_lost_after(text, first, node) for stream, text in lost):

@@ -95,17 +95,17 @@ class MemoryEntry:
 def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
     """What a failure is recognised by; `fingerprint` is that of the packaged model's verdict."""
     first = [one for one in extracted.items if one.role == "initiating" and not one.derived]
-    told = [one for one in first if not _is_report(one) and not _is_only_progress(one)]
-    if not told:
+    telling = [one for one in first if not _is_report(one) and not _is_only_progress(one)]
+    if not telling:
         # A launcher reports the end of a process in the same words whatever ended it, and a fingerprint without a
         # first line is that of all failures that show nothing.
-        told = _last_words(extracted.items)
-        if not told:
+        telling = _last_words(extracted.items)
+        if not telling:
             ending = _ending(extracted.items)
             return FailureKeys(fingerprint, ((ending,) if ending is not None else (),))
     # Of other names the mask takes all: a hyphen may also join words that tell failures apart.
     hosts = [one for name in extracted.case.job.nodes for one in {name, name.partition(".")[0]} if "-" in one]
-    return FailureKeys(fingerprint, tuple(_line_keys(one, hosts) for one in told[:KEY_LINES]))
+    return FailureKeys(fingerprint, tuple(_line_keys(one, hosts) for one in telling[:KEY_LINES]))
 
 
 def _is_only_progress(item: EvidenceItem) -> bool:

@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         services.store.check()
         if args.action == "stop":
-            services.automation.set_stopped(stopped=True, by=_who(), reason=args.reason)
+            services.automation.set_stopped(stopped=True, actor=_actor(), reason=args.reason)
             output.line("stopped: hooks get no requests")
         elif args.action == "start":
-            services.automation.set_stopped(stopped=False, by=_who())
+            services.automation.set_stopped(stopped=False, actor=_actor())
             output.line("started: waiting requests that have not expired continue")
         else:
             _show(services.store, as_json=args.format == "json")
@@ -67,7 +67,7 @@ def _show(store: Store, *, as_json: bool) -> None:
         output.row(f"incident {incident.id}", incident.cluster, incident.title, f"{incident.jobs} jobs")
 
 
-def _who() -> str:
+def _actor() -> str:
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"
     except (KeyError, OSError):

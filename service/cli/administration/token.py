@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "create":
             _create(services.store, services.clock, args)
         elif args.action == "revoke":
-            api_tokens.revoke(services.store, args.name, by=COMMAND_LINE)
+            api_tokens.revoke(services.store, args.name, actor=COMMAND_LINE)
             output.line(f'token "{args.name}" is revoked')
         else:
             _list(services.store, as_json=args.format == "json")
@@ -73,7 +73,7 @@ def _create(store: Store, clock: Clock, args: argparse.Namespace) -> None:
     if days is not None and not 1 <= days <= api_tokens.MOST_DAYS:
         raise invalid("--expires-in-days", f"1 to {api_tokens.MOST_DAYS}", str(days))
     _, secret = api_tokens.create(
-        store, clock, args.name, wanted, by=COMMAND_LINE, clusters=args.cluster, teams=args.team, days=days
+        store, clock, args.name, wanted, actor=COMMAND_LINE, clusters=args.cluster, teams=args.team, days=days
     )
     output.line(f'token "{args.name}" created; its secret, shown only once:', error=True)
     output.line(secret)

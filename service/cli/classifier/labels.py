@@ -74,24 +74,24 @@ def _export(services: compose.ProcessServices, args: argparse.Namespace) -> int:
     return 0
 
 
-def _undo(services: compose.ProcessServices, who: str, since: str, *, learn: bool) -> int:
+def _undo(services: compose.ProcessServices, actor: str, since: str, *, learn: bool) -> int:
     try:
         start = datetime.fromisoformat(since)
     except ValueError:
         raise InvalidInput(f"--since: expected an ISO 8601 date or time, got {since[:40]}") from None
     start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
     done = withdrawal.withdraw_labels(
-        services.store, who, start, by=COMMAND_LINE, revised=services.automation.withdraw_unsupported
+        services.store, actor, start, actor=COMMAND_LINE, revised=services.automation.withdraw_unsupported
     )
     if done.golden:
-        output.line(f"labels of {who} that stay, since they are part of the golden set: {done.golden}")
+        output.line(f"labels of {actor} that stay, since they are part of the golden set: {done.golden}")
     if not done.labels:
-        output.line(f"no label of {who} since {since}: nothing is withdrawn")
+        output.line(f"no label of {actor} since {since}: nothing is withdrawn")
         return exit_codes.OK
     verdicts = (
         f"{amount(done.verdicts, 'verdict')} returned to {'its' if done.verdicts == 1 else 'their'} earlier version"
     )
-    output.line(f"{amount(done.labels, 'label')} of {who} withdrawn, {verdicts}")
+    output.line(f"{amount(done.labels, 'label')} of {actor} withdrawn, {verdicts}")
     if learn:
         return retrain.learn(services)
     output.line("run faultline retrain to learn without them")
@@ -99,7 +99,7 @@ def _undo(services: compose.ProcessServices, who: str, since: str, *, learn: boo
 
 
 def _import(services: compose.ProcessServices, file: str) -> int:
-    done = label_export.import_labels(services.store, services.feedback, _lines(file), who=COMMAND_LINE)
+    done = label_export.import_labels(services.store, services.feedback, _lines(file), actor=COMMAND_LINE)
     for problem in done.wrong:
         output.problem(problem)
     for place in done.elsewhere:

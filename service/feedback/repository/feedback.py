@@ -88,12 +88,12 @@ class FeedbackReader(TimedReader):
         )
         return tuple(_label(row) for row in found)
 
-    def judged_by(self, who: str, since: datetime) -> tuple[int, ...]:
+    def judged_by(self, actor: str, since: datetime) -> tuple[int, ...]:
         """The failures that a person judged since a time."""
         found = self._connection.execute(
             select(feedback.c.failure_id)
             .where(
-                feedback.c.who == clean(who[:200]),
+                feedback.c.who == clean(actor[:200]),
                 feedback.c.at >= utc(since),
                 feedback.c.kind.in_(JUDGING),
                 feedback.c.withdrawn_by.is_(None),
@@ -144,21 +144,21 @@ class FeedbackReader(TimedReader):
         )
         return {row.said_cause: row.many for row in found}
 
-    def votes(self, who: str, since: datetime) -> int:
+    def votes(self, actor: str, since: datetime) -> int:
         """The number of votes that a person gave since a time."""
         return int(
             self._connection.execute(
                 select(func.count())
                 .select_from(feedback)
-                .where(feedback.c.kind.in_(VOTES), feedback.c.at >= utc(since), feedback.c.who == clean(who[:200]))
+                .where(feedback.c.kind.in_(VOTES), feedback.c.at >= utc(since), feedback.c.who == clean(actor[:200]))
             ).scalar_one()
         )
 
-    def views(self, who: str, page: str) -> tuple[SavedView, ...]:
+    def views(self, actor: str, page: str) -> tuple[SavedView, ...]:
         """A person's saved views of one page, by name."""
         found = self._connection.execute(
             select(saved_views)
-            .where(saved_views.c.who == clean(who[:200]), saved_views.c.page == page)
+            .where(saved_views.c.who == clean(actor[:200]), saved_views.c.page == page)
             .order_by(saved_views.c.name)
         )
         return tuple(SavedView(row.name, row.page, row.query) for row in found)
@@ -190,26 +190,26 @@ class FeedbackRepository(FeedbackReader):
         ).scalar_one()
         return number, self._settle(new.failure_id)
 
-    def withdraw(self, failure_id: int, who: str, since: datetime, by: str) -> Label | None:
+    def withdraw(self, failure_id: int, author: str, since: datetime, actor: str) -> Label | None:
         """Withdraw a person's judgements of a failure since a time; returns the label that is left."""
         self._connection.execute(
             update(feedback)
             .where(
                 feedback.c.failure_id == failure_id,
-                feedback.c.who == clean(who[:200]),
+                feedback.c.who == clean(author[:200]),
                 feedback.c.at >= utc(since),
                 feedback.c.kind.in_(JUDGING),
             )
-            .values(withdrawn_by=clean(by[:200]))
+            .values(withdrawn_by=clean(actor[:200]))
         )
         return self._settle_or_remove(failure_id)
 
-    def withdraw_one(self, failure_id: int, feedback_id: int, by: str) -> None:
+    def withdraw_one(self, failure_id: int, feedback_id: int, actor: str) -> None:
         """Withdraw one judgement of a failure; its label follows from what is left."""
         self._connection.execute(
             update(feedback)
             .where(feedback.c.id == feedback_id, feedback.c.failure_id == failure_id)
-            .values(withdrawn_by=clean(by[:200]))
+            .values(withdrawn_by=clean(actor[:200]))
         )
         self._settle_or_remove(failure_id)
 
@@ -220,13 +220,13 @@ class FeedbackRepository(FeedbackReader):
         )
         return changed.rowcount == 1
 
-    def save_view(self, who: str, view: SavedView) -> None:
+    def save_view(self, actor: str, view: SavedView) -> None:
         """Store a view under its name, replacing an earlier one.
 
         Raises:
             InvalidInput: the person has as many views as a page can show.
         """
-        key = {"who": clean(who[:200]), "name": clean(view.name)}
+        key = {"who": clean(actor[:200]), "name": clean(view.name)}
         others = select(func.count()).select_from(saved_views)
         others = others.where(saved_views.c.who == key["who"], saved_views.c.name != key["name"])
         if self._connection.execute(others).scalar_one() >= MOST_VIEWS:
@@ -236,10 +236,10 @@ class FeedbackRepository(FeedbackReader):
         writing = upsert(self._connection, saved_views).values(**key, **values)
         self._connection.execute(writing.on_conflict_do_update(index_elements=list(key), set_=values))
 
-    def drop_view(self, who: str, name: str) -> None:
+    def drop_view(self, actor: str, name: str) -> None:
         """Delete a view."""
         self._connection.execute(
-            delete(saved_views).where(saved_views.c.who == clean(who[:200]), saved_views.c.name == clean(name))
+            delete(saved_views).where(saved_views.c.who == clean(actor[:200]), saved_views.c.name == clean(name))
         )
 
     def _settle_or_remove(self, failure_id: int) -> Label | None:

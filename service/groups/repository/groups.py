@@ -91,8 +91,8 @@ class GroupReader(TimedReader):
         found = self._connection.execute(_BY_ID, {"ids": list(group_ids)})
         return {row.id: GroupRow(*row) for row in found}
 
-    def get(self, group_id: int, *, who: str | None = None) -> GroupDetail:
-        """Everything stored about one group; `who`: the person whose own mute is included.
+    def get(self, group_id: int, *, actor: str | None = None) -> GroupDetail:
+        """Everything stored about one group; `actor`: the person whose own mute is included.
 
         Raises:
             NotFound: no such group.
@@ -121,7 +121,7 @@ class GroupReader(TimedReader):
             hours=self._hours(names, bounded(row.last_at) - SHOWN),
             notes=self.notes(group_id),
             splits=self.splits(names),
-            muted_for_me=who is not None and self._muted_for(who, row),
+            muted_for_me=actor is not None and self._muted_for(actor, row),
         )
 
     def of(self, fingerprints: Collection[str]) -> dict[str, int]:
@@ -204,9 +204,9 @@ class GroupReader(TimedReader):
             found[row.group_id].append((row.hour, int(row.failures)))
         return found
 
-    def _muted_for(self, who: str, row: GroupRow) -> bool:
+    def _muted_for(self, actor: str, row: GroupRow) -> bool:
         held = select(groups.c.id).where(
-            groups.c.id == row.id, mute_holds(clean(who[:200]), groups.c, utc(self._clock.now()))
+            groups.c.id == row.id, mute_holds(clean(actor[:200]), groups.c, utc(self._clock.now()))
         )
         return self._connection.execute(held).first() is not None
 
@@ -287,22 +287,22 @@ class GroupRepository(GroupReader):
         """Set columns of one group."""
         self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
 
-    def note(self, group_id: int, who: str, kind: str, text: str) -> None:
+    def note(self, group_id: int, actor: str, kind: str, text: str) -> None:
         """Add a comment or an action to the history."""
         self._connection.execute(
             insert(group_notes).values(
-                group_id=group_id, at=utc(self._clock.now()), who=clean(who[:200]), kind=kind, text=clean(text)
+                group_id=group_id, at=utc(self._clock.now()), who=clean(actor[:200]), kind=kind, text=clean(text)
             )
         )
 
-    def mute_for(self, who: str, group_id: int, mute: Mute | None) -> None:
+    def mute_for(self, actor: str, group_id: int, mute: Mute | None) -> None:
         """Mute a group for one person until the condition is met; None ends the mute."""
-        own = and_(group_mutes.c.who == clean(who[:200]), group_mutes.c.group_id == group_id)
+        own = and_(group_mutes.c.who == clean(actor[:200]), group_mutes.c.group_id == group_id)
         self._connection.execute(group_mutes.delete().where(own))
         if mute is not None:
             self._connection.execute(
                 insert(group_mutes).values(
-                    who=clean(who[:200]),
+                    who=clean(actor[:200]),
                     group_id=group_id,
                     muted_until=mute.until,
                     muted_failures=mute.failures,
@@ -323,7 +323,7 @@ class GroupRepository(GroupReader):
         )
         group_counts.recount(self._connection, left | {group_id})
 
-    def split(self, fingerprint: str, field: str, value: str, who: str) -> Split:
+    def split(self, fingerprint: str, field: str, value: str, actor: str) -> Split:
         """Store that failures of a fingerprint whose `field` is `value` are a separate kind."""
         made = self._connection.execute(
             insert(group_splits)
@@ -332,7 +332,7 @@ class GroupRepository(GroupReader):
                 field=field,
                 value=clean(value[:200]),
                 at=utc(self._clock.now()),
-                who=clean(who[:200]),
+                who=clean(actor[:200]),
             )
             .returning(group_splits)
         ).one()

@@ -200,12 +200,12 @@ def _failed_within(of: Any, since: datetime, until: datetime) -> ColumnElement[b
     return most.scalar_subquery() > 0
 
 
-def mute_holds(who: str, of: Any, now: datetime) -> ColumnElement[bool]:
+def mute_holds(actor: str, of: Any, now: datetime) -> ColumnElement[bool]:
     """Whether a person muted a group (with columns `of`) for themselves, and the condition is not met yet."""
     at = literal(now, UtcDateTime)
     mine = group_mutes.c
     return exists().where(
-        mine.who == who,
+        mine.who == actor,
         mine.group_id == of.id,
         or_(mine.muted_until.is_(None), mine.muted_until > at),
         or_(mine.muted_failures.is_(None), mine.muted_failures > of.failures),

@@ -272,11 +272,11 @@ class IncidentRepository(IncidentReader):
             )
         return after.attempts - before.attempts
 
-    def note(self, incident_id: int, by: str, what: str, text: str) -> None:
+    def note(self, incident_id: int, actor: str, what: str, text: str) -> None:
         """Add a line to the history of an incident."""
         self._connection.execute(
             incident_notes.insert().values(
-                incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)
+                incident_id=incident_id, at=self._clock.now(), by=short(actor), what=what, text=short(text, 2_000)
             )
         )
 

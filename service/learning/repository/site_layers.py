@@ -80,7 +80,7 @@ class SiteLayerRepository(SiteLayerReader):
         self,
         layer_id: str,
         text: str,
-        who: str,
+        actor: str,
         gate: GateResult,
         *,
         at: datetime | None = None,
@@ -90,7 +90,7 @@ class SiteLayerRepository(SiteLayerReader):
         Args:
             layer_id: the id of the layer.
             text: the layer as JSON.
-            who: who fitted it.
+            actor: who fitted it.
             gate: the gate's result.
             at: when its labels were read; None: now.
 
@@ -98,14 +98,14 @@ class SiteLayerRepository(SiteLayerReader):
             The result as stored: a person's refusal of a layer of the same labels and packaged model stays.
         """
         self.lock()  # a person may refuse it at the same time
-        made = StoredLayer(layer_id, at or self._clock.now(), who, gate, text)
+        made = StoredLayer(layer_id, at or self._clock.now(), actor, gate, text)
         refusals = (one.gate.refusal for one in self.list(limit=_REFUSALS) if one.origin == made.origin)
         refusal = next((one for one in refusals if one is not None), None)
         if refusal is not None:
             gate = replace(gate, decision="refuse", reasons=(refusal, *gate.reasons))
         values: dict[str, Any] = {
             "at": utc(at or self._clock.now()),
-            "who": clean(who[:200]),
+            "who": clean(actor[:200]),
             "decision": gate.decision,
             "gate": _pack_gate(gate, None),
         }
@@ -144,7 +144,7 @@ class SiteLayerRepository(SiteLayerReader):
         changed = update(site_layers).where(site_layers.c.id == layer_id)
         self._connection.execute(changed.values(decision=gate.decision, gate=_pack_gate(gate, stored.seal)))
 
-    def promote(self, layer: str, who: str, reason: str) -> None:
+    def promote(self, layer: str, actor: str, reason: str) -> None:
         """Put a stored layer, or `PACKAGED`, in use.
 
         Raises:
@@ -156,7 +156,7 @@ class SiteLayerRepository(SiteLayerReader):
         self._connection.execute(
             insert(model_promotions).values(
                 at=utc(self._clock.now()),
-                who=clean(who[:200]),
+                who=clean(actor[:200]),
                 layer="" if layer == PACKAGED else layer,
                 reason=clean(reason[:_REASON]),
             )

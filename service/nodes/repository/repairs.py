@@ -37,7 +37,7 @@ class RepairReader(TimedReader):
 class RepairRepository(RepairReader):
     """Reads and writes node repairs."""
 
-    def note(self, cluster: str, node: str, *, at: datetime, by: str | None, text: str | None) -> bool:
+    def note(self, cluster: str, node: str, *, at: datetime, actor: str | None, text: str | None) -> bool:
         """Store a repair; False if one at that time or later is known."""
         insert = upsert(self._connection, nodes).values(
             cluster=short(cluster),
@@ -50,7 +50,7 @@ class RepairRepository(RepairReader):
             low=0.0,
             high=1.0,
             repaired_at=utc(at),
-            repaired_by=short(by),
+            repaired_by=short(actor),
             repair_note=short(text, 500),
             computed_at=utc(self._clock.now()),
         )

@@ -152,7 +152,7 @@ class AuditLogReader:
 class AuditLogRepository(AuditLogReader):
     """Reads and writes audit log entries."""
 
-    def append(self, who: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
+    def append(self, actor: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
         """Add an entry in the transaction of the change it records."""
         bulk.lock(self._connection, [LOCK])
         last, before_hash = self.head()
@@ -161,7 +161,7 @@ class AuditLogRepository(AuditLogReader):
         row = {
             "id": number,
             "at": at,
-            "who": clean(who[:200]),
+            "who": clean(actor[:200]),
             "what": what,
             "subject": clean(subject[:300]),
             "before": dump(before),

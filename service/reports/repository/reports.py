@@ -101,7 +101,7 @@ class ReportReader(TimedReader):
 class ReportRepository(ReportReader):
     """Reads and writes weekly reports."""
 
-    def add(self, week: str, version: int, by: str, body: Mapping[str, Any], scope: Scope = EVERYTHING) -> bool:
+    def add(self, week: str, version: int, actor: str, body: Mapping[str, Any], scope: Scope = EVERYTHING) -> bool:
         """Store a version; False if that version exists already (another process was faster)."""
         table, _ = _place(week, scope)
         own = {} if scope == EVERYTHING else {"cluster": _name(scope.cluster), "team": _name(scope.team)}
@@ -113,7 +113,7 @@ class ReportRepository(ReportReader):
                 **own,
                 "version": version,
                 "published_at": utc(self._clock.now()),
-                "publisher": short(by) or "",
+                "publisher": short(actor) or "",
                 "body": pack(body),
             },
         )

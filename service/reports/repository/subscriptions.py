@@ -45,7 +45,7 @@ class SubscriptionReader(TimedReader):
 class SubscriptionRepository(SubscriptionReader):
     """Reads and writes subscriptions."""
 
-    def add(self, new: NewSubscription, *, by: str, last_week: str) -> Subscription | None:
+    def add(self, new: NewSubscription, *, actor: str, last_week: str) -> Subscription | None:
         """Store a subscription; None if there is one of the same receiver and scope."""
         token = secrets.token_urlsafe(24)
         added = bulk.insert_new(
@@ -59,7 +59,7 @@ class SubscriptionRepository(SubscriptionReader):
                 "cluster": new.scope.cluster or "",
                 "team": new.scope.team or "",
                 "created_at": utc(self._clock.now()),
-                "created_by": short(by) or "",
+                "created_by": short(actor) or "",
                 "last_week": last_week,
             },
         )

@@ -31,7 +31,7 @@ class KillSwitchRepository(KillSwitchReader):
         bulk.lock(self._connection, [_LOCK], shared=True)
         return self.get()
 
-    def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
+    def turn(self, *, stopped: bool, actor: str, reason: str | None = None) -> Switch:
         """Change the position. After the commit no lease is granted that the new position forbids.
 
         A second stop without a reason leaves who stopped first, when and why.
@@ -42,7 +42,7 @@ class KillSwitchRepository(KillSwitchReader):
         values = {
             "stopped": stopped,
             "at": self._clock.now(),
-            "by": short(by),
+            "by": short(actor),
             "reason": short(reason, 500),
         }
         made = (

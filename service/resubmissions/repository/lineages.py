@@ -165,9 +165,9 @@ class LineageRepository(LineageReader):
                 update(lineage_marks).where(lineage_marks.c.lineage == own, ~marked).values(lineage=to.lineage)
             )
 
-    def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
+    def mark(self, lineage: str, mark: Mark, *, actor: str, comment: str | None = None) -> None:
         """Set a person's mark on a lineage; it replaces an earlier one."""
-        values = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
+        values = {"mark": mark, "at": self._clock.now(), "by": short(actor), "comment": short(comment, 2_000)}
         made = upsert(self._connection, lineage_marks).values(lineage=lineage, **values)
         self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=values))
 

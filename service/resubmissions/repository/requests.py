@@ -219,13 +219,13 @@ class RequestRepository(RequestReader):
         only: tuple[RequestState, ...] = ("held", "waiting", "leased") if leased else ("held", "waiting")
         return self._change(request_ids, only, values)
 
-    def release_for_person(self, request_id: str, by: str, *, expires_at: datetime) -> Request:
+    def release_for_person(self, request_id: str, actor: str, *, expires_at: datetime) -> Request:
         """Release a held or waiting request for a person: it may start at once."""
         values = {
             "state": "waiting",
             "held_by": None,
             "origin": "person",
-            "asked_by": short(by),
+            "asked_by": short(actor),
             "not_before": self._clock.now(),
             "expires_at": utc(expires_at),
         }

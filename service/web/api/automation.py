@@ -51,10 +51,10 @@ def get_automation(services: InjectedServices) -> AutomationAnswer:
 def stop_automation(services: InjectedServices, body: Stop | None = None, principal: Principal = ACT) -> Switch:
     """Stop all automatic action immediately: no request is leased to a hook until automation is started again."""
     reason = body.reason if body is not None else None
-    return services.automation.set_stopped(stopped=True, by=principal.name, reason=reason)
+    return services.automation.set_stopped(stopped=True, actor=principal.name, reason=reason)
 
 
 @router.post("/automation:start", responses=answers(401, 403, 503))
 def start_automation(services: InjectedServices, principal: Principal = ACT) -> Switch:
     """Start automatic action again; waiting requests that have not expired continue."""
-    return services.automation.set_stopped(stopped=False, by=principal.name)
+    return services.automation.set_stopped(stopped=False, actor=principal.name)

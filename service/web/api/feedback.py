@@ -97,7 +97,7 @@ def put_golden(
 ) -> Protected:
     """Add the label of a failure to the golden set, which later feedback does not change, or remove it."""
     label_export.protect(
-        services.store, failure_id, golden=wanted.golden, who=principal.name, has_login=principal.via != "open"
+        services.store, failure_id, golden=wanted.golden, actor=principal.name, has_login=principal.via != "open"
     )
     return wanted
 

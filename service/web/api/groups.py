@@ -97,8 +97,8 @@ def post_withdraw_group_label(
     return WithdrawnLabel(cause=taken.cause, failures=taken.failures, unchanged=taken.unchanged)
 
 
-def _answer(services: Services, group_id: int, who: str) -> GroupAnswer:
-    detail = group_views.group(services, group_id, who)
+def _answer(services: Services, group_id: int, actor: str) -> GroupAnswer:
+    detail = group_views.group(services, group_id, actor)
     return GroupAnswer(
         group=detail,
         why_together=list(

@@ -75,7 +75,7 @@ async def post_labels(
         done = await turns.run(
             principal.sender,
             lambda: label_export.import_labels(
-                services.store, services.feedback, lines(), who=principal.name, visible=principal.visible
+                services.store, services.feedback, lines(), actor=principal.name, visible=principal.visible
             ),
         )
         return ImportAnswer(

@@ -92,7 +92,7 @@ def repaired(
     """Record a repair: earlier failures no longer count against the node."""
     given = body or Repaired()
     changed = services.node_event_intake.repaired(
-        cluster, node, by=request.state.principal.name, note=given.note, at=given.at
+        cluster, node, actor=request.state.principal.name, note=given.note, at=given.at
     )
     with services.reading() as reading:
         return RepairedAnswer(changed=changed, node=reading.suspicion.get(cluster, node))

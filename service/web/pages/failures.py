@@ -107,10 +107,10 @@ def failures(
         return render(request, "failures.html", context, services=snapshot, status=422 if problems else 200)
 
 
-def saved(services: Services, who: str) -> tuple[SavedView, ...]:
+def saved(services: Services, actor: str) -> tuple[SavedView, ...]:
     """The saved filters of a person for this list."""
     with services.reading() as reading:
-        return reading.feedback.views(who, "/failures")
+        return reading.feedback.views(actor, "/failures")
 
 
 def newest(services: Services) -> int:

@@ -58,10 +58,10 @@ def shown_filters(
     return {**texts, **views.given_texts({"state": state, "novel": novel, "muted_by_me": muted_by_me})}
 
 
-def filter_of(filters: dict[str, str], who: str) -> GroupFilter:
+def filter_of(filters: dict[str, str], actor: str) -> GroupFilter:
     """The filters for the store. Groups that the user muted are excluded unless requested."""
     texts = {name: text for name, text in filters.items() if name in FILTERS}
-    hidden_from = None if filters.get("muted_by_me") else who
+    hidden_from = None if filters.get("muted_by_me") else actor
     state: Any = filters.get("state")  # no group is in an unknown state
     return group_filter(texts, state, hidden_from, novel=bool(filters.get("novel")))
 

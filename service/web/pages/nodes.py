@@ -118,5 +118,5 @@ def repaired(
     form: ActForm, cluster: ClusterInPath, node: NodeInPath, note: Annotated[str, Form(max_length=500)] = ""
 ) -> RedirectResponse:
     """Record a repair, then show the node."""
-    done = form.services.node_event_intake.repaired(cluster, node, by=form.actor, note=note.strip() or None)
+    done = form.services.node_event_intake.repaired(cluster, node, actor=form.actor, note=note.strip() or None)
     return redirect(f"/nodes/{segment(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")

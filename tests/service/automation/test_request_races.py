@@ -35,7 +35,7 @@ def test_a_request_stored_while_a_person_excluded_its_lineage_is_withdrawn(here:
     here.tell(job("1", "connection reset by peer"))
     [one] = here.requests("waiting")
     with here.store.unit_of_work() as work:
-        work.lineages.mark(one.lineage, "never", by="ana")
+        work.lineages.mark(one.lineage, "never", actor="ana")
     here.wait(minutes=5)
     here.automation.tick()
     assert here.lease() == []
@@ -45,7 +45,7 @@ def test_a_request_stored_while_a_person_held_its_lineage_is_held(here: World) -
     here.tell(job("1", "connection reset by peer"))
     [one] = here.requests("waiting")
     with here.store.unit_of_work() as work:
-        work.lineages.mark(one.lineage, "hold", by="ana")
+        work.lineages.mark(one.lineage, "hold", actor="ana")
     here.wait(minutes=5)
     here.automation.tick()
     assert here.lease() == []

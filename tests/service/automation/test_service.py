@@ -147,7 +147,7 @@ def test_a_hook_that_cannot_act_retries_or_fails(here: World) -> None:
 def test_the_kill_switch_stops_all_processes_at_once(here: World, url: str, clock: FrozenClock) -> None:
     failure = here.tell(job("1", XID)).events[0].failure_id or 0
     elsewhere = world(Store(url, clock=clock), clock)
-    elsewhere.automation.set_stopped(stopped=True, by="ana", reason="storage work")
+    elsewhere.automation.set_stopped(stopped=True, actor="ana", reason="storage work")
     assert here.lease() == []
     here.tell(job("2", XID))
     with here.store.reading() as reading:
@@ -155,19 +155,19 @@ def test_the_kill_switch_stops_all_processes_at_once(here: World, url: str, cloc
     assert (switch.stopped, switch.by, switch.reason) == (True, "ana", "storage work")
     with pytest.raises(Conflict, match="stopped by ana"):
         here.automation.resubmit(failure, "bea")
-    elsewhere.automation.set_stopped(stopped=False, by="ana")
+    elsewhere.automation.set_stopped(stopped=False, actor="ana")
     elsewhere.store.close()
     assert [lease.job_id for lease in here.lease()] == ["1"]
 
 
 def test_a_second_stop_without_a_reason_keeps_the_first(here: World, clock: FrozenClock) -> None:
-    first = here.automation.set_stopped(stopped=True, by="ana", reason="storage work")
+    first = here.automation.set_stopped(stopped=True, actor="ana", reason="storage work")
     clock.sleep(60)
-    assert here.automation.set_stopped(stopped=True, by="bea") == first
-    later = here.automation.set_stopped(stopped=True, by="bea", reason="network work")
+    assert here.automation.set_stopped(stopped=True, actor="bea") == first
+    later = here.automation.set_stopped(stopped=True, actor="bea", reason="network work")
     assert (later.by, later.reason, later.at) == ("bea", "network work", clock.now())
-    assert not here.automation.set_stopped(stopped=False, by="bea").stopped
-    assert here.automation.set_stopped(stopped=True, by="bea").reason is None
+    assert not here.automation.set_stopped(stopped=False, actor="bea").stopped
+    assert here.automation.set_stopped(stopped=True, actor="bea").reason is None
 
 
 def test_the_same_failure_again_without_progress_stops(here: World) -> None:

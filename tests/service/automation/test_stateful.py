@@ -155,7 +155,7 @@ class Automated(RuleBasedStateMachine):
 
     @rule(stopped=st.booleans())
     def switch(self, stopped: bool) -> None:
-        self.here.automation.set_stopped(stopped=stopped, by="ana")
+        self.here.automation.set_stopped(stopped=stopped, actor="ana")
         self.stopped = stopped
 
     @rule(minutes=st.sampled_from([1, 11, 70, 60 * 25]))
@@ -276,7 +276,7 @@ class Limited(Automated):
                 self.here.automation.withdraw_unsupported(work, {number: wire | {"side": "user", "cause": "USER.1"}})
 
     def teardown(self) -> None:
-        self.here.automation.set_stopped(stopped=False, by="ana")
+        self.here.automation.set_stopped(stopped=False, actor="ana")
         for _ in range(80):  # 41 hours: less than what is held may wait
             self.here.wait(minutes=31)
             self.here.automation.tick()

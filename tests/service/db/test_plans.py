@@ -230,7 +230,7 @@ def test_no_query_of_the_group_and_feedback_pages_scans_a_table(filled: Store) -
             reading.groups.page(sort=sort)
             reading.groups.page(GroupFilter(state="new"), sort=sort)
         reading.groups.page(GroupFilter(user="user7", hidden_from="ana"))
-        reading.groups.get(number, who="ana")
+        reading.groups.get(number, actor="ana")
         reading.groups.of(["v1:3"])
         reading.groups.due()
         reading.groups.facts([number], window_h=6, past_d=28)

@@ -119,7 +119,7 @@ def test_nodes_that_are_no_longer_there_are_removed(store: Store) -> None:
     ]
     with store.unit_of_work() as work:
         work.suspicion.put(nodes)
-        work.repairs.note("orion", "repaired", at=NOON, by=None, text=None)
+        work.repairs.note("orion", "repaired", at=NOON, actor=None, text=None)
     assert store.purge(logs_before=before, done_before=before) == PurgeResult()
     assert store.purge(rows_before=before) == PurgeResult(nodes=2)
     with store.reading() as reading:

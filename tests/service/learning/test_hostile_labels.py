@@ -26,7 +26,7 @@ def test_a_label_that_waits_for_a_second_person_does_not_become_golden(world: Wo
     row = world.fails(XID)
     assert world.label(row, "user", "USER.1", who="mallory").label.held is not None
     with pytest.raises(Conflict, match="nobody disputes"):
-        label_export.protect(world.store, row.id, golden=True, who="admin")
+        label_export.protect(world.store, row.id, golden=True, actor="admin")
     assert not list(label_export.cases(world.store, golden=True))
 
 
@@ -34,17 +34,17 @@ def test_a_label_of_one_person_becomes_golden_by_another_only(world: World) -> N
     row = world.fails(LICENCE.format(n=1))
     world.label(row, "system", "SYS.5")
     with pytest.raises(Conflict, match="another person"):
-        label_export.protect(world.store, row.id, golden=True, who="ana")
+        label_export.protect(world.store, row.id, golden=True, actor="ana")
     world.label(row, "system", "SYS.5", who="ben")
-    label_export.protect(world.store, row.id, golden=True, who="ana")
+    label_export.protect(world.store, row.id, golden=True, actor="ana")
     assert len(list(label_export.cases(world.store, golden=True))) == 1
 
 
 def test_the_author_of_a_golden_label_may_take_it_out_of_the_set(world: World) -> None:
     row = world.fails(LICENCE.format(n=1))
     world.label(row, "system", "SYS.5")
-    label_export.protect(world.store, row.id, golden=True, who="ben")
-    label_export.protect(world.store, row.id, golden=False, who="ana")
+    label_export.protect(world.store, row.id, golden=True, actor="ben")
+    label_export.protect(world.store, row.id, golden=False, actor="ana")
     assert not list(label_export.cases(world.store, golden=True))
 
 
@@ -52,8 +52,8 @@ def test_the_withdrawal_of_a_persons_labels_leaves_the_golden_set(world: World) 
     golden, other = world.fails(LICENCE.format(n=1)), world.fails(KEY.format(n=1))
     for row in (golden, other):
         world.label(row, "system", "SYS.5")
-    label_export.protect(world.store, golden.id, golden=True, who="admin")
-    done = withdrawal.withdraw_labels(world.store, "ana", world.clock.now(), by="ben")
+    label_export.protect(world.store, golden.id, golden=True, actor="admin")
+    done = withdrawal.withdraw_labels(world.store, "ana", world.clock.now(), actor="ben")
     assert (done.labels, done.verdicts) == (1, 1)
     assert [case["labels"]["cause"] for case in label_export.cases(world.store, golden=True)] == ["SYS.5"]
     with world.store.reading() as reading:
@@ -80,8 +80,8 @@ def test_one_label_for_many_failures_waits_in_an_import_too(world: World) -> Non
         ("line", case | {"labels": {**case["labels"], "side": "system", "cause": "SYS.5"}})
         for case in label_export.cases(world.store)
     ]
-    withdrawal.withdraw_labels(world.store, "ana", world.clock.now(), by="ben")
-    done = label_export.import_labels(world.store, world.feedback, iter(lines), who="mallory")
+    withdrawal.withdraw_labels(world.store, "ana", world.clock.now(), actor="ben")
+    done = label_export.import_labels(world.store, world.feedback, iter(lines), actor="mallory")
     assert (done.taken, done.waiting) == (len(rows), len(rows))
     assert not list(label_export.cases(world.store))
     with world.store.reading() as reading:
@@ -101,7 +101,7 @@ def test_a_line_of_an_import_that_nests_without_end_rejects_only_itself(world: W
         case | {"event": {**case["event"], "nodes": [deep], "node_events": [{"text": deep}]}},
     ]
     lines = [(f"line {number}", one) for number, one in enumerate([*hostile, case], 1)]
-    done = label_export.import_labels(world.store, world.feedback, iter(lines), who="ana")
+    done = label_export.import_labels(world.store, world.feedback, iter(lines), actor="ana")
     assert done.taken == 1
     assert [one.partition(":")[0] for one in done.wrong] == [f"line {number}" for number in range(1, len(lines))]
     assert all(len(one) < 300 for one in done.wrong)

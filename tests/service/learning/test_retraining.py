@@ -173,7 +173,7 @@ def test_an_export_holds_only_what_people_said(world: World) -> None:
 def test_golden_cases_are_measured_and_never_learned(world: World) -> None:
     row = world.fails(LICENCE.format(n=1))
     world.label(row, "system", "SYS.5")
-    label_export.protect(world.store, row.id, golden=True, who="ben")
+    label_export.protect(world.store, row.id, golden=True, actor="ben")
     assert world.retrain().fit.layer.is_empty
     world.label(row, "user", "USER.1", who="mallory")
     [golden] = label_export.cases(world.store, golden=True)
@@ -217,7 +217,7 @@ def test_who_corrects_another_axis_alone_says_nothing_of_side_and_cause(world: W
     assert world.feedback.add(row.id, "mallory", alone).label.held is None
     assert len(list(label_export.cases(world.store))) == 1, "the cause is the model's"
     with pytest.raises(Conflict, match="of side or cause"):
-        label_export.protect(world.store, row.id, golden=True, who="ana")
+        label_export.protect(world.store, row.id, golden=True, actor="ana")
     world.label(row, "user", "USER.4")
     exported = next(label_export.cases(world.store))
     assert (exported["labels"]["cause"], exported["labels"]["retry"]) == ("USER.4", None)
@@ -311,7 +311,7 @@ def test_the_labels_of_one_person_are_undone(world: World) -> None:
     since = world.clock.now()
     world.label(row, "hardware", "HW.GPU.1", who="mallory")
     world.label(other, "system", "SYS.5")
-    done = withdrawal.withdraw_labels(world.store, "mallory", since, by="admin")
+    done = withdrawal.withdraw_labels(world.store, "mallory", since, actor="admin")
     assert (done.labels, done.verdicts) == (1, 1)
     with world.store.reading() as reading:
         detail = reading.failures.get(row.id)
@@ -332,7 +332,7 @@ def test_a_group_whose_label_is_undone_has_no_label_any_more(world: World) -> No
         work.outbox.done("test", [one.id for one in work.outbox.lease("test", limit=100, seconds=60.0)])
     told: list[int] = []
     withdrawal.withdraw_labels(
-        world.store, "mallory", world.clock.now(), by="admin", revised=lambda _, wires: told.extend(wires)
+        world.store, "mallory", world.clock.now(), actor="admin", revised=lambda _, wires: told.extend(wires)
     )
     with world.store.unit_of_work() as work:
         found = work.groups.row(group)
@@ -347,7 +347,7 @@ def test_a_verdict_that_an_undone_label_had_replaced_is_current_again(world: Wor
     row = world.fails(LICENCE.format(n=1))
     world.label(row, "user", "USER.4")
     world.label(row, "hardware", "HW.GPU.1", who="mallory")
-    done = withdrawal.withdraw_labels(world.store, "mallory", world.clock.now(), by="admin")
+    done = withdrawal.withdraw_labels(world.store, "mallory", world.clock.now(), actor="admin")
     assert (done.labels, done.verdicts) == (1, 1)
     with world.store.reading() as reading:
         found, label = reading.failures.get(row.id).row, reading.feedback.label(row.id)

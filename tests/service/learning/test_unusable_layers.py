@@ -157,7 +157,7 @@ def test_retraining_after_all_labels_were_withdrawn_ends_their_effect(world: Wor
     before = world.fails(LICENCE.format(n=1))
     world.label(before, "user", "USER.4", who="mallory")
     assert world.retrain().promoted
-    withdrawal.withdraw_labels(world.store, "mallory", world.clock.now() - timedelta(hours=1), by="ben")
+    withdrawal.withdraw_labels(world.store, "mallory", world.clock.now() - timedelta(hours=1), actor="ben")
     assert world.retrain().promoted
     world.waits()
     after = world.fails(LICENCE.format(n=2))

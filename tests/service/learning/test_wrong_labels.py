@@ -52,7 +52,7 @@ def test_the_withdrawal_of_the_persons_labels_ends_their_effect(world: World) ->
     before = failing(world, MISTAKES, "before")
     mislabelled(world)
     world.retraining.promotions.promote(world.retrain().layer_id, "ben")
-    done = withdrawal.withdraw_labels(world.store, "mallory", world.clock.now() - timedelta(hours=1), by="ben")
+    done = withdrawal.withdraw_labels(world.store, "mallory", world.clock.now() - timedelta(hours=1), actor="ben")
     assert (done.labels, done.verdicts) == (9, 9)
     assert world.retrain().fit.layer.is_empty
     assert world.retraining.promotions.rollback("ben")[1] == PACKAGED

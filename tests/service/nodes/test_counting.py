@@ -97,7 +97,7 @@ def test_a_repair_clears_the_node_and_later_failures_count_again(store: Store, c
     tend(store, clock)
     intake = NodeEventIntake(store, clock, SETTINGS)
     clock.at = NOON + timedelta(hours=1)
-    assert intake.repaired("orion", "bad", by="ana", note="GPU replaced, TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ")
+    assert intake.repaired("orion", "bad", actor="ana", note="GPU replaced, TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ")
     with store.reading() as reading:
         row = reading.suspicion.get("orion", "bad")
         [event] = reading.node_events.page("orion", "bad").items
@@ -114,7 +114,7 @@ def test_a_repair_clears_the_node_and_later_failures_count_again(store: Store, c
         row = reading.suspicion.get("orion", "bad")
     assert row.blame == pytest.approx(0.9)
     assert row.exposure_h < 2
-    assert not intake.repaired("orion", "bad", by="bo", note=None, at=NOON)
+    assert not intake.repaired("orion", "bad", actor="bo", note=None, at=NOON)
 
 
 def test_a_repair_reported_late_keeps_later_failures(store: Store, clock: FrozenClock) -> None:

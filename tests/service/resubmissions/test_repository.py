@@ -143,12 +143,12 @@ def test_a_lineage_is_the_same_in_any_order_of_arrival(store: Store) -> None:
 def test_the_kill_switch_keeps_its_position(store: Store, open_store: Callable[[], Store]) -> None:
     with store.unit_of_work() as work:
         assert not work.kill_switch.get_locked().stopped
-        work.kill_switch.turn(stopped=True, by="ana", reason="r" * 900)
+        work.kill_switch.turn(stopped=True, actor="ana", reason="r" * 900)
     with open_store().reading() as reading:
         switch = reading.kill_switch.get()
     assert (switch.stopped, switch.by, len(switch.reason or "")) == (True, "ana", 500)
     with store.unit_of_work() as work:
-        assert not work.kill_switch.turn(stopped=False, by="bea").stopped
+        assert not work.kill_switch.turn(stopped=False, actor="bea").stopped
 
 
 def _lease(store: Store, cluster: str) -> list[str]:

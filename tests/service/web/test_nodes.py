@@ -239,7 +239,7 @@ def test_the_failures_of_a_node_open_those_that_are_counted(world: World) -> Non
         return found[2], len(listed)
 
     assert counted("/nodes") == counted("/") == ("3", 3)
-    world.services.node_event_intake.repaired("orion", "gpu018", by="ana", note=None)
+    world.services.node_event_intake.repaired("orion", "gpu018", actor="ana", note=None)
     update()
     assert counted("/nodes") == ("0", 0), "what failed before the repair does not count"
 

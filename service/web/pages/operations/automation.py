@@ -88,14 +88,14 @@ def automation(
 @router.post("/automation/stop")
 def stop(form: ActForm, reason: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
     """Stop all automatic action."""
-    form.services.automation.set_stopped(stopped=True, by=form.actor, reason=reason.strip()[:500] or None)
+    form.services.automation.set_stopped(stopped=True, actor=form.actor, reason=reason.strip()[:500] or None)
     return redirect("/automation?notice=stopped")
 
 
 @router.post("/automation/start")
 def start(form: ActForm) -> RedirectResponse:
     """Start automation again."""
-    form.services.automation.set_stopped(stopped=False, by=form.actor)
+    form.services.automation.set_stopped(stopped=False, actor=form.actor)
     return redirect("/automation?notice=started")
 
 

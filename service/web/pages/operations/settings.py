@@ -64,7 +64,7 @@ def create_token(
             services.clock,
             sent.name,
             set(purpose),
-            by=form.principal.name,
+            actor=form.principal.name,
             clusters=_names(clusters),
             teams=_names(teams),
             days=_days(sent.days),
@@ -78,7 +78,7 @@ def create_token(
 def revoke_token(form: UserForm, name: Annotated[str, Form(max_length=1_000)] = "") -> RedirectResponse:
     """Revoke a token at once."""
     form.principal.require("admin")
-    api_tokens.revoke(form.services.store, name, by=form.principal.name)
+    api_tokens.revoke(form.services.store, name, actor=form.principal.name)
     return redirect("/settings?notice=token_revoked#tokens")
 
 

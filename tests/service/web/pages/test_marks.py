@@ -25,7 +25,7 @@ def happenings(world: World) -> None:
         world.clock.at = NOW - timedelta(hours=30)
         opened, _ = work.incidents.open(found)
         work.incidents.change(opened.id, jobs=4, users=3)
-        work.repairs.note("orion", "gpu018", at=NOW - timedelta(hours=2), by="chen", text="riser replaced")
+        work.repairs.note("orion", "gpu018", at=NOW - timedelta(hours=2), actor="chen", text="riser replaced")
         world.clock.at = NOW - timedelta(hours=1)
         work.site_layers.promote(PACKAGED, "dana", "better on audits")
         world.clock.at = NOW

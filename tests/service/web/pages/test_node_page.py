@@ -49,7 +49,7 @@ def test_the_causes_that_point_to_a_node_are_counted_and_open_what_they_count(wo
         assert many == "2"
         assert listed.count('<td class="what">') == 2
         assert page.index("Take it out of service") < page.index("Mark as repaired")
-        world.services.node_event_intake.repaired("orion", "gpu018", by="ana", note=None)
+        world.services.node_event_intake.repaired("orion", "gpu018", actor="ana", note=None)
         client.post("/api/v1/events", content=lines(event("4", logs=xid, started_at=earlier, ended_at=earlier)))
         assert "Failures that point to this node" not in client.get("/nodes/orion/gpu018").text
 
