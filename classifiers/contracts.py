@@ -99,7 +99,6 @@ class CollectiveFailure:
         operation: the name of the operation.
         ranks: the ranks that differ from the others; empty if the dumps do not tell.
         waiting: the ranks that had not completed it.
-        last_rank: the rank that joined last, None if unknown.
         text: the finding as a sentence.
     """
 
@@ -109,7 +108,6 @@ class CollectiveFailure:
     operation: str
     ranks: tuple[int, ...]
     waiting: tuple[int, ...]
-    last_rank: int | None
     text: str
 
 

@@ -1,6 +1,6 @@
 """The three axes (cause, failure category, distributed symptom), their sides and mitigations, read from taxonomy.toml.
 
-Sources: Gao et al., ICSE-SEIP 2023 (sides, 22 causes, 7 platform symptoms, mitigations); Zhang et al., ICSE 2020
+Sources: Gao et al., ICSE-SEIP 2023 (sides, 22 causes, `PlatformSymptom`, mitigations); Zhang et al., ICSE 2020
 (20 failure categories); Liu et al., TOSEM 2023 (30 distributed symptoms with fix patterns).
 """
 
@@ -26,8 +26,9 @@ AXES = ("side", "cause", "category", "symptom", "retry")
 class Entry:
     """One code of an axis.
 
-    `share` is the published share in percent, None where the paper's figure is unknown; `extra` holds the fields that
-    only this axis has (a cause's `side` and `mitigations`, a category's `actions`, a symptom's `stage` and `fixes`).
+    `share` is the published share in percent, None where the paper's figure is unknown; `extra` holds the other
+    fields of its axis (a cause's `side` and `mitigations`, a category's `actions` and `mitigations`, a symptom's
+    `fixes`).
     """
 
     code: str
@@ -48,7 +49,6 @@ class Taxonomy:
     categories: Mapping[str, Entry]
     symptoms: Mapping[str, Entry]
     mitigations: Mapping[str, Entry]
-    platform_symptoms: Mapping[str, Entry]
 
     def side_of(self, cause: str) -> Side:
         """The side a cause belongs to.
@@ -100,5 +100,4 @@ def load() -> Taxonomy:
         categories=_axis(data["category"]),
         symptoms=_axis(data["symptom"]),
         mitigations=_axis(data["mitigation"]),
-        platform_symptoms=_axis(data["platform_symptom"]),
     )

@@ -128,7 +128,6 @@ def _failure(
         operation=name,
         ranks=named,
         waiting=tuple(sorted(rank for rank, one in joined.items() if one.unfinished)),
-        last_rank=last,
         text=f"Flight Recorder: {_sentence(problem, what, joined, named, others)}{_lateness(problem, last, times)}",
     )
 

@@ -153,16 +153,17 @@ def test_what_can_not_be_checked_is_not_written(world: World, monkeypatch: pytes
 def test_no_account_makes_the_service_forget_where_others_logged_in(world: World) -> None:
     attempts = LoginAttempts(world.store)
 
-    def logs_in(address: str, name: str) -> None:
+    def logs_in(address: str, name: str) -> tuple[str, str]:
         one = attempts.start(address, name)
         assert one is not None
         attempts.finish(one, succeeded=True)
+        return one.known_as
 
-    logs_in("192.0.2.1", "ana")
-    for number in range(150):
-        logs_in(f"2001:db8:0:{number:x}::1", "bo")
+    of_ana = logs_in("192.0.2.1", "ana")
+    of_bo = [logs_in(f"2001:db8:0:{number:x}::1", "bo") for number in range(150)]
     with world.store.reading() as reading:
-        assert reading.login_attempts.known_places() == 101
+        assert reading.login_attempts.is_known(*of_ana)
+        assert sum(reading.login_attempts.is_known(*one) for one in of_bo) == 100
 
 
 def test_limits_use_the_address_that_a_trusted_proxy_reports(world: World) -> None:

@@ -39,11 +39,6 @@ class AttemptReader(TimedReader):
         )
         return self._connection.execute(found.limit(1)).first() is not None
 
-    def known_places(self) -> int:
-        """The number of places from which people logged in, for all names together."""
-        counted = select(func.count()).select_from(login_attempts).where(login_attempts.c.place.is_not(None))
-        return self._connection.execute(counted).scalar_one()
-
 
 class AttemptRepository(AttemptReader):
     """Counts and stores attempts."""
