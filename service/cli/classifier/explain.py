@@ -35,7 +35,7 @@ def add_parser(commands: "Subparsers") -> None:
         "Exit code: 0 explained, 2 a log is missing, empty, unreadable or not text, 4 no model or a foreign one.",
     )
     parser.add_argument("log", nargs="+", help="a log, plain or compressed; a folder of logs; - for standard input")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    output.add_json_option(parser)
     parser.add_argument(
         "--status",
         choices=sorted(status.value for status in CLASSIFIED_STATUSES),
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams, good)])
     body = verdict_body(request.event, verdict, policy.load(configured.policy_file))
     found = explanation.explain(request, body, folder.current().layered)
-    if args.json:
+    if args.format == "json":
         output.json_document(found.to_wire())
     else:
         output.styled(terminal.text_of(found, terminal.style_of(sys.stdout, args.color)))

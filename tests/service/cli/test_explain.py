@@ -76,6 +76,7 @@ def test_the_verdict_the_line_and_the_advice_are_printed(explain: Explain, tmp_p
 def test_json_holds_the_verdict_and_the_places_of_its_lines(explain: Explain, tmp_path: Path) -> None:
     found = explain.json(log(tmp_path / "train.log"))
     assert found["schema"] == "explanation/1"
+    assert orjson.loads(explain.text(tmp_path / "train.log", "--format", "json")) == found
     assert found["verdict"]["cause"] == "USER.1"
     first = found["lines"][0]
     assert (first["line"], first["role"], first["text"]) == (3, "initiating", "KeyError: 'lr_5'")
