@@ -343,3 +343,4 @@ def test_the_lag_is_unknown_while_the_broker_does_not_answer() -> None:
         return lag is None and not scene.broker.up
 
     scene.run(until=unknown)
+    assert scene.telemetry.registry.get_sample_value("faultline_consumer_lag_records", {"topic": "jobs"}) is None
