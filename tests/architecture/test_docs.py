@@ -351,3 +351,11 @@ def test_the_rules_that_the_contributing_guide_names_stand_where_it_says() -> No
                 source = (ROOT / file).read_text(encoding="utf-8")
                 for name in re.findall(r"`([A-Za-z_]+)`", names):
                     assert re.search(rf"^(class|def) {name}\b", source, re.MULTILINE), f"{name} in {file}"
+
+
+def test_the_contributing_guide_says_where_the_queries_of_every_page_are() -> None:
+    [section] = [one for one in documents.sections(Path("CONTRIBUTING.md")) if one.title == "Pages and queries"]
+    listed = {page.partition("/")[0] for row in section.rows for page in re.findall(r"`/([^`]*)`", row[0])}
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "service" / "web" / "pages").rglob("*.py"))
+    pages = {page for source in sources for page in re.findall(r'@router\.get\("/([^"/]*)', source)}
+    assert pages - {"callback", "favicon.ico"} == listed
