@@ -98,6 +98,22 @@ def test_names_are_standard_words() -> None:
     assert found == set()
 
 
+def test_comments_of_data_files_and_code_name_paths_that_exist() -> None:
+    files = set(tracked())
+    missing = {
+        f"{name}: {path}"
+        for name in files
+        if name.endswith((".toml", ".py", ".yaml", ".html", ".css"))
+        and not name.startswith(("tests/data/", "tests/faultlab/programs/"))
+        for comment in re.findall(r"(?:^|\s)[#] ?(.+)", (ROOT / name).read_text(encoding="utf-8"))
+        for path in re.findall(
+            r"(?<![\w./-])(?:classifiers|service|tests|docs|deploy|migrations)/[\w./-]+\.\w+", comment
+        )
+        if path not in files
+    }
+    assert missing == set()
+
+
 def test_who_acts_is_called_actor() -> None:
     # The person who does something is `actor`, the one who wrote a stored entry `author`. Fields of records keep the
     # names of the API (`who`, `by`), and so do the parameters of the two routes that take `who` from the URL.
