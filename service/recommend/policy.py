@@ -96,8 +96,8 @@ def _merge(raw: dict[str, Any], changes: Mapping[str, Any], origins: dict[tuple[
             origins[(name,)] = origin((name,))
 
 
-def _identity(kind: str, row: Any) -> str | None:
-    named = row.get("name" if kind == "rule" else "label") if isinstance(row, dict) else None
+def _identity(kind: str, entry: Any) -> str | None:
+    named = entry.get("name" if kind == "rule" else "label") if isinstance(entry, dict) else None
     return named if isinstance(named, str) else None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from service.clock import Clock
 
@@ -26,7 +26,7 @@ class TimedReader(Reader):
         self._clock = clock
 
 
-def record_of(make: Callable[..., Record], row: Any, **others: Any) -> Record:
+def record_of(make: Callable[..., Record], row: Row[*tuple[Any, ...]], **others: Any) -> Record:
     """A record of a row.
 
     Args:
