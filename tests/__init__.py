@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests, benchmarks, simulations, and the labs that they run in."""

@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of the project itself: conventions, documents, dependencies, packaging, deployment files."""

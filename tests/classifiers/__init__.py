@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of the package classifiers, in the folders of its packages."""

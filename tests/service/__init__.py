@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of the package service, in the folders of its packages."""
