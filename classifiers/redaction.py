@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
-from classifiers.secrets.finder import PLACEHOLDER, Effort, SecretFinder
+from classifiers.secrets.finder import PLACEHOLDER, SearchBudget, SecretFinder
 
 _MULTILINE_MARKER = "-----BEGIN "
 _SECRET_NAME = re.compile(
@@ -33,15 +33,15 @@ def _finder() -> SecretFinder:
     return SecretFinder()
 
 
-def redact(text: str, effort: Effort | None = None) -> str:
+def redact(text: str, budget: SearchBudget | None = None) -> str:
     """The text with each secret replaced by `[redacted]` and its line ends; the same object where none was found.
 
     Args:
         text: the text.
-        effort: shared by all texts of an event; when it is spent, further texts are removed unread. Default: that of
+        budget: shared by all texts of an event; when it is spent, further texts are removed unread. Default: that of
             one text.
     """
-    spans = _finder().spans(text, effort=effort)
+    spans = _finder().spans(text, budget=budget)
     if not spans:
         return text
     parts: list[str] = []
@@ -109,25 +109,25 @@ def _name_of(fields: dict[Any, Any], key: str) -> str:
     return name if isinstance(name, str) else key
 
 
-def redact_json(value: Any, effort: Effort | None = None) -> Any:
+def redact_json(value: Any, budget: SearchBudget | None = None) -> Any:
     """A JSON-like value without secrets in strings, field names included: `{"password": "x"}` is redacted too.
 
     Args:
         value: the value.
-        effort: as of `redact`; default: one for the whole value.
+        budget: as of `redact`; default: one for the whole value.
     """
-    effort = effort or Effort()
+    budget = budget or SearchBudget()
     if isinstance(value, str):
-        return redact(value, effort)
+        return redact(value, budget)
     if isinstance(value, dict):
         return {
-            redact(key, effort) if isinstance(key, str) else key: PLACEHOLDER
+            redact(key, budget) if isinstance(key, str) else key: PLACEHOLDER
             if isinstance(key, str) and isinstance(one, str) and one and _is_secret_name(_name_of(value, key))
-            else redact_json(one, effort)
+            else redact_json(one, budget)
             for key, one in value.items()
         }
     if isinstance(value, list | tuple):
         hidden = set(_secret_arguments(value))
-        clean = [PLACEHOLDER if place in hidden else redact_json(one, effort) for place, one in enumerate(value)]
+        clean = [PLACEHOLDER if place in hidden else redact_json(one, budget) for place, one in enumerate(value)]
         return clean if isinstance(value, list) else tuple(clean)
     return value

@@ -6,7 +6,7 @@ from typing import Any
 
 from classifiers.composition.kinds import Kind
 from classifiers.composition.synthetic_values import SyntheticValues
-from classifiers.composition.template_text import RoutineLines, Written, pick, write
+from classifiers.composition.template_text import FilledText, RoutineLines, pick, write
 
 OPERATIONS = ["ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BROADCAST", "ALLTOALL_BASE", "COALESCED"]
 TIMEOUTS = ["600000", "1800000", "300000", "900000", "7200000"]
@@ -54,7 +54,7 @@ def compose_run(
     # In the first failing rank's texts, `$rank` and `$node` are that rank and its node.
     synthetic.known |= {"rank": str(root), "node": ranks.node_of(root)}
     routine = _routine(kind, routine_lines, synthetic, size)
-    written = write(text, synthetic, routine_lines, kind.scene) if text else Written([], None)
+    written = write(text, synthetic, routine_lines, kind.scene) if text else FilledText([], None)
     own = [line for part in written.parts if part.kind != "node" for line in part.lines]
     node_lines = [(part.source, line) for part in written.parts if part.kind == "node" for line in part.lines]
     synthetic.wait(rng.choice([1, 3, 10, 600]))

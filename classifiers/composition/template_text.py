@@ -23,7 +23,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Written:
+class FilledText:
     """A filled text: its parts and the position (part, index) of the failure's first line; None if it is not marked."""
 
     parts: list[Part]
@@ -36,7 +36,7 @@ class Written:
 
 def write(
     text: str, synthetic: SyntheticValues, routine_lines: "RoutineLines", scene: str, *, marked: bool = True
-) -> Written:
+) -> FilledText:
     """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
@@ -61,7 +61,7 @@ def write(
     if root is None and len(kept) == 1 and len(parts[kept[0]].lines) == 1:
         root = (kept[0], 0)
     where = None if root is None else (kept.index(root[0]), root[1])
-    return Written([parts[at] for at in kept], where)
+    return FilledText([parts[at] for at in kept], where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class Candidates:
     nodes: Sequence[str]
 
 
-class ReadsCases(Protocol):
+class CaseReader(Protocol):
     """What finds the candidates of cases and gives them labels, as `training_table.SampledCases` does."""
 
     def candidates_and_labels(self, cases: Sequence[LabelledCase]) -> Sequence[tuple[Candidates, FusedLabels]]:
@@ -254,7 +254,7 @@ def same_line(root: str, shown: Sequence[str]) -> bool:
     return any(whole[:_COMPARED] in line or (len(line) > _FEW_LETTERS and line in whole) for line in shown)
 
 
-def fit(reader: ReadsCases, cases: Sequence[LabelledCase], lines: LineWeights) -> Beginnings:
+def fit(reader: CaseReader, cases: Sequence[LabelledCase], lines: LineWeights) -> Beginnings:
     """Weights from cases with a labelled first line, one of each kind; texts that people wrote are left out.
 
     Of many kinds some are taken (`constants.BEGINNING_KINDS`), the same ones whatever the other cases are.

@@ -83,7 +83,7 @@ class _Pattern:
 
 
 @dataclass(slots=True)
-class Effort:
+class SearchBudget:
     """What may still be found and looked at in the texts that share it."""
 
     secrets: int = field(default_factory=lambda: SECRETS_MOST)
@@ -123,7 +123,7 @@ class SecretFinder:
         return bool(self.spans(text, decode=decode, first_alone=True))
 
     def spans(
-        self, text: str, *, decode: bool = True, first_alone: bool = False, effort: Effort | None = None
+        self, text: str, *, decode: bool = True, first_alone: bool = False, budget: SearchBudget | None = None
     ) -> list[tuple[int, int]]:
         """The spans of secrets, in order, not overlapping.
 
@@ -131,15 +131,15 @@ class SecretFinder:
             text: the text.
             decode: also those in base64.
             first_alone: end the search with the first secret that is found.
-            effort: of all texts of an event, and reduced by this one; default: that of one text.
+            budget: of all texts of an event, and reduced by this one; default: that of one text.
         """
-        effort = effort or Effort()
-        if effort.is_spent:
+        budget = budget or SearchBudget()
+        if budget.is_spent:
             return [(0, len(text))] if text else []
         low = lower_case(text)
-        before = Effort(effort.secrets, effort.markers)
-        most = 0 if first_alone else effort.secrets
-        found, end = self._known(text, low, most, effort, decode=decode)
+        before = SearchBudget(budget.secrets, budget.markers)
+        most = 0 if first_alone else budget.secrets
+        found, end = self._known(text, low, most, budget, decode=decode)
         if not text.isascii():
             found += [
                 (begin, stop)
@@ -147,22 +147,22 @@ class SecretFinder:
                 if not _is_no_secret(text[begin:stop]) and (end is None or begin < end)
             ]
         if decode and end is None and "\\" in text:
-            self._in_strings(text, found, effort)
+            self._in_strings(text, found, budget)
         words: list[tuple[int, int]] = []
         if decode and end is None:
             words = list(islice(OpaqueWords(text, low).spans(), most + 1))
             end = words[-1][0] if len(words) > most else None
         spans = _merged(_with_opaque(_merged(found), words))
-        effort.secrets -= len(spans)
+        budget.secrets -= len(spans)
         if end is None or first_alone:
             return spans if end is None else spans or [(end, len(text))]
-        effort.secrets = 0
+        budget.secrets = 0
         # A secret may begin before the marker at which the search ended, and a cut one is not recognised.
         end = max(text.rfind(" ", 0, max(end - _AROUND, 0)), text.rfind("\n", 0, max(end - _AROUND, 0)), 0)
-        return _merged([*self.spans(text[:end], effort=before), (end, len(text))])
+        return _merged([*self.spans(text[:end], budget=before), (end, len(text))])
 
     def _known(
-        self, text: str, low: str, most: int, effort: Effort, *, decode: bool, is_list: bool = False
+        self, text: str, low: str, most: int, budget: SearchBudget, *, decode: bool, is_list: bool = False
     ) -> tuple[list[tuple[int, int]], int | None]:
         """The secrets of known formats in a text; if they or the markers are too many, also where the search ended.
 
@@ -176,7 +176,7 @@ class SecretFinder:
         at = -1  # place of the next @, without which no login stands in an address
         dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
         decoded = 0  # end of the last run of base64 that was read
-        left = effort.markers
+        left = budget.markers
         for index, start, _ in self._literals.each(low):
             if start < seen.get(index, 0) or (index == self._web_token and start < dotless):
                 continue
@@ -200,11 +200,11 @@ class SecretFinder:
                 decoded = self._decoded(text, start, decoded, found)
             left -= 1
             if len(found) > most or left <= 0:
-                effort.markers = left
+                budget.markers = left
                 return found, start
-        effort.markers = left
+        budget.markers = left
         if not is_list:
-            self._in_arguments(text, options, found, effort)
+            self._in_arguments(text, options, found, budget)
             found += secrets_below(text, names)
         return found, None
 
@@ -216,13 +216,13 @@ class SecretFinder:
         elif marker in BEFORE_OPTION:
             options.append(start)
 
-    def _in_strings(self, text: str, found: list[tuple[int, int]], effort: Effort) -> None:
+    def _in_strings(self, text: str, found: list[tuple[int, int]], budget: SearchBudget) -> None:
         """Add the secrets in strings with escapes."""
         inner: list[Unescaped] = []
         for _ in range(LEVELS):
             inner.insert(0, Unescaped(text))
             text = inner[0].text
-            spans, _ = self._known(text, lower_case(text), effort.secrets, effort, decode=False) if text else ([], None)
+            spans, _ = self._known(text, lower_case(text), budget.secrets, budget, decode=False) if text else ([], None)
             for span in spans:
                 for one in inner:
                     span = one.place(span[0]), one.place(span[1])  # noqa: PLW2901 - level by level
@@ -230,10 +230,10 @@ class SecretFinder:
             if "\\" not in text:
                 return
 
-    def _in_arguments(self, text: str, options: list[int], found: list[tuple[int, int]], effort: Effort) -> None:
+    def _in_arguments(self, text: str, options: list[int], found: list[tuple[int, int]], budget: SearchBudget) -> None:
         """Add the secrets in printed lists of arguments; `options`: where an option follows another argument."""
         for line in shell_lines(text, options):
-            spans, _ = self._known(line.text, lower_case(line.text), effort.secrets, effort, decode=False, is_list=True)
+            spans, _ = self._known(line.text, lower_case(line.text), budget.secrets, budget, decode=False, is_list=True)
             found += [(line.place(begin), line.place(stop - 1) + 1) for begin, stop in spans]
 
     def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:

@@ -15,7 +15,7 @@ from service.failures.records import AttemptLogs, FailureDetail
 LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
 
 
-class Advises(Protocol):
+class VerdictAdvisor(Protocol):
     """The advice that a new version needs: for a verdict and its event, without history."""
 
     def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:

@@ -14,7 +14,7 @@ MOST_AT_ONCE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LabelHold:
     """Why a label waits for a second person; `verdict_waits`: until then it changes no verdict either."""
 
     reason: str
@@ -23,7 +23,7 @@ class Held:
 
 def held_because(
     reading: ReadSession, row: FailureRow, verdict: Mapping[str, Any], given: Labels, *, actor: str, at_once: int
-) -> Held | None:
+) -> LabelHold | None:
     """Why a label waits for a second person; None if it does not.
 
     Args:
@@ -36,14 +36,16 @@ def held_because(
     """
     entry = contradicted_signature(verdict, given)
     if entry is not None:
-        return Held(f"it contradicts the decisive signature {entry}", verdict_waits=at_once > 1)
+        return LabelHold(f"it contradicts the decisive signature {entry}", verdict_waits=at_once > 1)
     found = reading.feedback.labels_of_group(row.fingerprint, without=row.id)
     earlier = [one for one in found if one.who != actor or one.people > 1]
     others = [one for one in earlier if _contradict(one.labels, given)]
     if len(others) > len(earlier) / 2:
-        return Held(f"it contradicts {len(others)} earlier labels of its group", verdict_waits=at_once > MOST_AT_ONCE)
+        return LabelHold(
+            f"it contradicts {len(others)} earlier labels of its group", verdict_waits=at_once > MOST_AT_ONCE
+        )
     if at_once > MOST_AT_ONCE:
-        return Held(f"it was given to {at_once} failures at once", verdict_waits=True)
+        return LabelHold(f"it was given to {at_once} failures at once", verdict_waits=True)
     return None
 
 

@@ -21,10 +21,10 @@ from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, TooManyRequests, invalid
 from service.failures.records import FailureDetail, FailureFilter
-from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
+from service.failures.revised_verdict import Revised, VerdictAdvisor, event_of, facts, revised_wire
 from service.feedback import group_labels, label_review, withdrawal
 from service.feedback.corrected_verdict import completed, corrected, data
-from service.feedback.label_review import Held
+from service.feedback.label_review import LabelHold
 from service.feedback.records import (
     JUDGING,
     VOTES,
@@ -82,17 +82,17 @@ class Feedback:
     Args:
         store: the database.
         clock: the current time.
-        advises: makes the advice for a verdict that a person changed.
+        advisor: makes the advice for a verdict that a person changed.
         revised: called in the same transaction with the failure's id and its new verdict/1; None: not called.
         zone: the time zone of the sampled weeks: that of the weekly report.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, advises: Advises, revised: Revised | None = None, *, zone: ZoneInfo
+        self, store: Store, clock: Clock, advisor: VerdictAdvisor, revised: Revised | None = None, *, zone: ZoneInfo
     ) -> None:
         self._store = store
         self._clock = clock
-        self._advises = advises
+        self._advisor = advisor
         self._revised = revised
         self._zone = zone
 
@@ -326,7 +326,7 @@ class Feedback:
         return FeedbackResult(failure_id, number, version, changed, label)
 
     def _write(self, work: UnitOfWork, detail: FailureDetail, made: Verdict, event: JobCompletion) -> int:
-        wire = revised_wire(detail, made, event, self._advises(made, event))
+        wire = revised_wire(detail, made, event, self._advisor(made, event))
         version = work.failures.revise(detail.row.id, wire, source="person")
         if facts(made) != facts(stored_verdict(detail.verdict or {})):
             work.outbox.add([verdict_message("failure.revised", detail.row.id, wire)])
@@ -349,7 +349,7 @@ def _given(complete: Labels, given: Labels) -> Labels:
     return replace(given, side=None if given.side is None and given.cause is None else complete.side)
 
 
-def _waits(held: Held | None, before: Label | None, actor: str, labels: Labels) -> bool:
+def _waits(held: LabelHold | None, before: Label | None, actor: str, labels: Labels) -> bool:
     """Whether a label changes no verdict until a second person gives it."""
     if held is None or not held.verdict_waits:
         return False

@@ -19,7 +19,7 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
 from service.failures.records import FailureFilter, FailureRow, ListedFailure
-from service.failures.revised_verdict import Advises, Revised, differs, revised_wire
+from service.failures.revised_verdict import Revised, VerdictAdvisor, differs, revised_wire
 from service.learning.records import ReclassificationRun, Reclassified
 from service.pipeline.stored_cases import NamedClassifier, read_cases, verdicts_of
 
@@ -65,7 +65,7 @@ class Reclassification:
         store: the failures.
         clock: the current time, and the pauses.
         classifier: the classifier.
-        advises: makes the advice for a verdict.
+        advisor: makes the advice for a verdict.
         revised: called in the transaction of each new version.
     """
 
@@ -74,13 +74,13 @@ class Reclassification:
         store: Store,
         clock: Clock,
         classifier: NamedClassifier,
-        advises: Advises,
+        advisor: VerdictAdvisor,
         revised: Revised | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._classifier = classifier
-        self._advises = advises
+        self._advisor = advisor
         self._revised = revised
 
     def run(
@@ -156,7 +156,7 @@ class Reclassification:
             if differs(before, verdict):
                 done.changed += 1
                 done.moves[f"{before.side} {before.cause}", f"{verdict.side} {verdict.cause}"] += 1
-                wire = revised_wire(one.detail, verdict, one.event, self._advises(verdict, one.event))
+                wire = revised_wire(one.detail, verdict, one.event, self._advisor(verdict, one.event))
                 changed.append(Change(before.id, before.version, wire))
         return changed
 

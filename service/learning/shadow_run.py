@@ -15,7 +15,7 @@ from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
 from service.clock import Clock
 from service.db.session import ReadSession, Store
 from service.failures.records import FailureFilter, FailureRow
-from service.failures.revised_verdict import Advises
+from service.failures.revised_verdict import VerdictAdvisor
 from service.learning.records import StoredLayer
 from service.learning.shadow_figures import ChangedFailure, ShadowFigures, added, figures
 from service.pipeline.stored_cases import NamedClassifier, StoredCase, read_cases, verdicts_of
@@ -35,12 +35,12 @@ class ShadowRun:
 
     Args:
         store: the failures.
-        advises: makes the advice for a verdict, without history.
+        advisor: makes the advice for a verdict, without history.
     """
 
-    def __init__(self, store: Store, advises: Advises) -> None:
+    def __init__(self, store: Store, advisor: VerdictAdvisor) -> None:
         self._store = store
-        self._advises = advises
+        self._advisor = advisor
 
     def recent(self, before: NamedClassifier, after: NamedClassifier) -> ShadowFigures:
         """The newest failures.
@@ -95,8 +95,8 @@ class ShadowRun:
             headline=row.headline[:_HEADLINE],
             before=f"{before.side} {before.cause}",
             after=f"{after.side} {after.cause}",
-            decision_before=self._advises(before, stored.event).decision,
-            decision_after=self._advises(after, stored.event).decision,
+            decision_before=self._advisor(before, stored.event).decision,
+            decision_after=self._advisor(after, stored.event).decision,
             gpu_hours=row.gpu_hours_lost,
         )
 

@@ -15,7 +15,7 @@ Found = TypeVar("Found", bound=JobCompletion | NodeReport | Skipped)
 Found_co = TypeVar("Found_co", bound=JobCompletion | NodeReport | Skipped, covariant=True)
 
 
-class ParseTo(Protocol[Found_co]):
+class RecordParser(Protocol[Found_co]):
     """Parses bytes to a job completion (formats.recognise.parse) or a node report (formats.node_events.parse)."""
 
     def __call__(self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None) -> Found_co:
@@ -27,7 +27,7 @@ class ParseTo(Protocol[Found_co]):
         ...
 
 
-Parse = ParseTo[JobCompletion | NodeReport | Skipped]
+Parse = RecordParser[JobCompletion | NodeReport | Skipped]
 
 MAX_EVENTS = 500
 MAX_BYTES = 64 * 1024 * 1024
@@ -44,7 +44,7 @@ class BatchItem:
 
 
 def read(
-    parse: ParseTo[Found], value: bytes | None, headers: Headers = (), *, cluster: str | None = None, source: str
+    parse: RecordParser[Found], value: bytes | None, headers: Headers = (), *, cluster: str | None = None, source: str
 ) -> Found | UnreadableRecord:
     """Parse one record from a source such as "topic/NAME"; return the error if it is unreadable."""
     try:

@@ -12,6 +12,7 @@ from classifiers.node_names import short_name
 from service.db.session import UnitOfWork
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
 from service.nodes.records import (
+    CountedAttempt,
     DaySums,
     FailureWeights,
     FleetPrior,
@@ -19,7 +20,6 @@ from service.nodes.records import (
     JudgedFailure,
     NodeDay,
     NodeRow,
-    RanJob,
 )
 from service.nodes.repository.suspicion import Key
 from service.times import EPOCH, bounded
@@ -84,7 +84,7 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
     return Counted(last, tuple(one for one in judged if one.id in opened))
 
 
-def _exposure(job: RanJob, repaired: Mapping[Key, datetime], sums: Sums) -> None:
+def _exposure(job: CountedAttempt, repaired: Mapping[Key, datetime], sums: Sums) -> None:
     failed = job.status in _FAILED
     for node in dict.fromkeys(job.nodes[:NODES_MOST]):
         since = repaired.get((job.cluster, node))

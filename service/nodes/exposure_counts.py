@@ -11,7 +11,7 @@ from service.errors import FaultlineError
 from service.nodes.counting import count, day_of, fit_priors, refresh
 from service.nodes.records import FleetSettings, NodePlace, Window
 from service.nodes.repository.suspicion import Key
-from service.nodes.repository.work_queue import Work
+from service.nodes.repository.work_queue import NodeWork
 from service.periodic import in_portions
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class NodeStatisticsUpdater:
 
     def _one(self) -> int:
         """Do one work item. One that fails is divided, and left out where that is not possible: it stops no others."""
-        taken: list[Work] = []
+        taken: list[NodeWork] = []
         try:
             with self._store.unit_of_work() as work:
                 taken = work.node_work.take(1)
@@ -103,7 +103,7 @@ class NodeStatisticsUpdater:
         with self._store.unit_of_work() as work:
             return work.node_events.remove(before) > 0
 
-    def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:
+    def _do(self, work: UnitOfWork, taken: Sequence[NodeWork]) -> None:
         now = self._clock.now()
         jobs = {int(number) for piece in taken if piece.kind == "jobs" for number in piece.body}
         failures = {int(number) for piece in taken if piece.kind == "failures" for number in piece.body}

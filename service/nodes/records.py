@@ -182,7 +182,7 @@ class NodeDay:
 
 
 @dataclass(frozen=True, slots=True)
-class RanJob:
+class CountedAttempt:
     """An attempt as counted for exposure; `failure_id` None: it did not fail (or has no verdict)."""
 
     id: int

@@ -27,7 +27,7 @@ _MOST_TIMES = 4  # a split kind may be split again
 
 
 @dataclass(frozen=True, slots=True)
-class KnownBefore:
+class PriorFacts:
     """What is known of the time before a failed attempt.
 
     Attributes:
@@ -39,7 +39,7 @@ class KnownBefore:
     changes: tuple[RecentChange, ...]
 
 
-def known_before(store: Store, events: Sequence[JobCompletion]) -> list[KnownBefore]:
+def known_before(store: Store, events: Sequence[JobCompletion]) -> list[PriorFacts]:
     """What is known of the time before each event, in order.
 
     Raises:
@@ -49,12 +49,12 @@ def known_before(store: Store, events: Sequence[JobCompletion]) -> list[KnownBef
         runs = last_good_runs(reading, events)
         changes = changes_before(reading, [(one.cluster, one.nodes, bounded(one.ended_at)) for one in events])
     return [
-        KnownBefore(run, tuple(RecentChange(one.node, one.at, one.text) for one in found))
+        PriorFacts(run, tuple(RecentChange(one.node, one.at, one.text) for one in found))
         for run, found in zip(runs, changes, strict=True)
     ]
 
 
-def case_of(event: JobCompletion, streams: Sequence[LogStream], known: KnownBefore) -> RawCase:
+def case_of(event: JobCompletion, streams: Sequence[LogStream], known: PriorFacts) -> RawCase:
     """The case of an event with its logs."""
     changes = [
         NodeEvent(one.text, one.at, None if one.node == ALL_NODES else one.node, CHANGE) for one in known.changes
@@ -76,7 +76,7 @@ class ReadAttempt:
 
     event: JobCompletion
     streams: Sequence[LogStream]
-    before: KnownBefore
+    before: PriorFacts
 
     @cached_property
     def case(self) -> RawCase:
@@ -131,7 +131,7 @@ def refine(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Ver
 
 
 def in_context(
-    store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict], before: Sequence[KnownBefore]
+    store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict], before: Sequence[PriorFacts]
 ) -> list[Verdict]:
     """The verdict of each event, updated with the fleet evidence and the changes before it, in order.
 

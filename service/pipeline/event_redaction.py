@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from classifiers.redaction import has_secret, redact, redact_json
-from classifiers.secrets.finder import PLACEHOLDER, Effort
+from classifiers.secrets.finder import PLACEHOLDER, SearchBudget
 from service.contracts.event import JobCompletion, LogRef
 
 # The event's identity: it is part of keys, addresses and counts. All other texts are redacted, also those of fields
@@ -22,7 +22,7 @@ def cleaned(event: JobCompletion) -> JobCompletion:
     """
     if not has_secret(_texts(event, IDENTITY)):
         return event
-    changes = _changes(event, IDENTITY, Effort())
+    changes = _changes(event, IDENTITY, SearchBudget())
     checkpoint = changes.get("checkpoint")
     if checkpoint is not None and PLACEHOLDER in (checkpoint.uri or ""):  # no address to resume from
         changes["checkpoint"] = checkpoint.model_copy(update={"uri": None})
@@ -45,26 +45,26 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _changes(model: BaseModel, left_out: frozenset[str], effort: Effort) -> dict[str, Any]:
+def _changes(model: BaseModel, left_out: frozenset[str], budget: SearchBudget) -> dict[str, Any]:
     """The fields of a model that contain secrets, redacted."""
     changes = {}
     for name, value in model.__dict__.items():
         if value and name not in left_out:
-            clean = _redacted(value, effort)
+            clean = _redacted(value, budget)
             if clean is not value:
                 changes[name] = clean
-    return changes | (redact_json(model.__pydantic_extra__, effort) if model.__pydantic_extra__ else {})
+    return changes | (redact_json(model.__pydantic_extra__, budget) if model.__pydantic_extra__ else {})
 
 
-def _redacted(value: Any, effort: Effort) -> Any:
+def _redacted(value: Any, budget: SearchBudget) -> Any:
     """Returns the value itself if it contains no secrets."""
     if isinstance(value, BaseModel):
-        changes = _changes(value, _left_out_of(value), effort)
+        changes = _changes(value, _left_out_of(value), budget)
         return value.model_copy(update=changes) if changes else value
     if isinstance(value, tuple):
-        parts = tuple(_redacted(one, effort) for one in value)
+        parts = tuple(_redacted(one, budget) for one in value)
         return value if all(new is old for new, old in zip(parts, value, strict=True)) else parts
-    return redact(value, effort) if type(value) is str else redact_json(value, effort)
+    return redact(value, budget) if type(value) is str else redact_json(value, budget)
 
 
 def _left_out_of(value: BaseModel) -> frozenset[str]:

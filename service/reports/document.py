@@ -57,7 +57,7 @@ class GoodputPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Todo:
+class RecommendedAction:
     """One thing to do next week, the GPU-hours it would save in a week like this one, and their calculation in words.
 
     `target` names what it is about (see `top_actions.covers`); `failures` and `lost_gpu_hours` are those behind it.
@@ -96,7 +96,7 @@ class Report:
     subtitle: str
     sentences: tuple[str, ...]
     chart: tuple[Point, ...]
-    todo: tuple[Todo, ...]
+    todo: tuple[RecommendedAction, ...]
     trust: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     figures: Mapping[str, float | int | None]
@@ -132,10 +132,10 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
     )
 
 
-def _todo(stored: Mapping[str, Any]) -> Todo:
+def _todo(stored: Mapping[str, Any]) -> RecommendedAction:
     """An action as stored; those of older versions have only the former name of `calculation`."""
     named = {name: value for name, value in stored.items() if name != _FORMER_NAME}
-    return Todo(**{"calculation": stored.get(_FORMER_NAME), **named})
+    return RecommendedAction(**{"calculation": stored.get(_FORMER_NAME), **named})
 
 
 def _section(stored: Mapping[str, Any]) -> Section:

@@ -16,7 +16,7 @@ from service.reports import build, document, top_actions
 from service.reports import scope as scopes
 from service.reports.audit_accuracy import accuracy
 from service.reports.comparison import COMPARED
-from service.reports.document import Todo
+from service.reports.document import RecommendedAction
 from service.reports.records import EVERYTHING, Price
 from service.reports.weekly_facts import (
     AutomationFacts,
@@ -97,7 +97,9 @@ def gather(
         )
 
 
-def _previous_todo(reading: ReadSession, week: Week, zone: ZoneInfo, now: datetime, scope: Scope) -> tuple[Todo, ...]:
+def _previous_todo(
+    reading: ReadSession, week: Week, zone: ZoneInfo, now: datetime, scope: Scope
+) -> tuple[RecommendedAction, ...]:
     """The actions that the report of the week before recommended.
 
     One of a scope that was not published is made again: nobody publishes it unless somebody subscribes to it.

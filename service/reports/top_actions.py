@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from service.formatting import gpu_hours, many, number, percent, whole_words
 from service.reports import scope as scopes
-from service.reports.document import FollowUp, Todo
+from service.reports.document import FollowUp, RecommendedAction
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
 from service.statistics.records import Scope
 
@@ -34,12 +34,12 @@ class _Action:
         return hours * self.share, hours, failures
 
 
-def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
+def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[RecommendedAction, ...]:
     """The actions that would save most GPU-hours (then most failed jobs) in a week like this, one after the other.
 
     Each counts only the failures that no action before it covers, so that the savings can be added up.
     """
-    actions, cells, made = list(_actions(facts, texts)), list(facts.cells), list[Todo]()
+    actions, cells, made = list(_actions(facts, texts)), list(facts.cells), list[RecommendedAction]()
     lost = sum(cell.gpu_hours for cell in cells)
     while actions and len(made) < MOST:
         best = min(actions, key=lambda one: (*(-value for value in one.left(cells)), one.title))
@@ -53,7 +53,7 @@ def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
             whose = texts["its" if failures == 1 else "their"]
             gain = texts["jobs"].format(failures=many(failures, "failed attempt"), whose=whose)
         made.append(
-            Todo(
+            RecommendedAction(
                 best.title,
                 round(saved, 2),
                 gain,
@@ -136,7 +136,7 @@ def follow_ups(facts: Facts, texts: Mapping[str, str]) -> Iterable[FollowUp]:
             yield _follow_up(todo, facts, texts)
 
 
-def _follow_up(todo: Todo, facts: Facts, texts: Mapping[str, str]) -> FollowUp:
+def _follow_up(todo: RecommendedAction, facts: Facts, texts: Mapping[str, str]) -> FollowUp:
     cells = [cell for cell in facts.cells if covers(todo.target, cell, facts)]
     failures, hours = sum(cell.failures for cell in cells), sum(cell.gpu_hours for cell in cells)
     earlier = number(todo.failures) if failures else many(todo.failures, "failed attempt")

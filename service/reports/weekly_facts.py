@@ -6,7 +6,7 @@ from datetime import datetime
 
 from service.goodput.records import Goodput, TrendPart
 from service.reports.audit_accuracy import AuditAccuracy
-from service.reports.document import Todo
+from service.reports.document import RecommendedAction
 from service.reports.records import EVERYTHING, Amount, Price
 from service.statistics.records import Scope
 
@@ -191,7 +191,7 @@ class Facts:
     resubmitted_by_people: int = 0
     recorded_mitigations: Mapping[str, int] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
-    previous_todo: tuple[Todo, ...] = ()
+    previous_todo: tuple[RecommendedAction, ...] = ()
     goodput: Goodput | None = None
     goodput_trend: tuple[TrendPart, ...] = ()
     scope: Scope = EVERYTHING

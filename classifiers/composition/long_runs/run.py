@@ -33,7 +33,7 @@ def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
         failed = {run.root}
     end, codes, seen = _add_reactions(run, at, failed)
     if seen:
-        closing.close(run, closing.Ends(end, codes, seen))
+        closing.close(run, closing.RunEnd(end, codes, seen))
     event, root_line = _write(run, at)
     if node_lines and rng.random() < 0.6:
         event["node_events"] = [{"node": run.hosts[run.root], "source": "kernel", "text": line} for line in node_lines]

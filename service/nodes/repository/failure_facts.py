@@ -8,7 +8,7 @@ from sqlalchemy import Row, TextualSelect, delete, select, text
 
 from service.failures.tables import failure_nodes, failures, verdicts
 from service.jobs.tables import jobs
-from service.nodes.records import FailureWeights, JudgedFailure, RanJob, Window
+from service.nodes.records import CountedAttempt, FailureWeights, JudgedFailure, Window
 from service.nodes.tables import failure_weights
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
@@ -21,7 +21,7 @@ from service.sql.types import clean, names_of, utc
 class FailureFactReader(Reader):
     """Reads failure facts."""
 
-    def ran(self, ids: Collection[int]) -> list[RanJob]:
+    def ran(self, ids: Collection[int]) -> list[CountedAttempt]:
         """These attempts, ordered by id; deleted ones are left out."""
         out = []
         columns = (jobs.c.id, jobs.c.cluster, jobs.c.nodes, jobs.c.started_at, jobs.c.ended_at, jobs.c.status)
@@ -32,7 +32,7 @@ class FailureFactReader(Reader):
                 .order_by(jobs.c.id)
             )
             out += [
-                RanJob(
+                CountedAttempt(
                     row.id,
                     row.cluster,
                     _nodes(row.nodes),

@@ -21,7 +21,7 @@ _LEASE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class NodeWork:
     """One work item.
 
     `body` holds ids of attempts or failures, windows as (cluster, node, since, until), or places as (cluster, node,
@@ -53,13 +53,13 @@ class NodeWorkRepository(NodeWorkReader):
         """Queue a work item."""
         note(self._connection, kind, body)
 
-    def take(self, limit: int) -> list[Work]:
+    def take(self, limit: int) -> list[NodeWork]:
         """The oldest work items, reserved for this transaction and removed by its commit."""
         bulk.lock(self._connection, [COUNTING_LOCK])
         rows = self._connection.execute(select(node_work).order_by(node_work.c.id).limit(limit)).all()
         if rows:
             self._connection.execute(delete(node_work).where(node_work.c.id.in_([row.id for row in rows])))
-        return [Work(row.id, row.kind, unpack(row.body)) for row in rows]
+        return [NodeWork(row.id, row.kind, unpack(row.body)) for row in rows]
 
     def remove(self, number: int) -> bool:
         """Remove one work item; whether it was there."""

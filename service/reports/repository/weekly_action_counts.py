@@ -20,7 +20,7 @@ from service.statistics.repository.scope_conditions import in_scope
 
 
 @dataclass(frozen=True, slots=True)
-class Automated:
+class AutomationCounts:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
     `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
@@ -48,7 +48,7 @@ class WeekIncident:
 class WeeklyActionCountReader(Reader):
     """Reads counts of automatic actions in a week."""
 
-    def automated(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Automated:
+    def automated(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> AutomationCounts:
         """Counts of automatic resubmission."""
         since, until = utc(since), utc(until)
         own = in_scope(requests, scope)
@@ -74,7 +74,7 @@ class WeeklyActionCountReader(Reader):
             .where(*known)
             .group_by(requests.c.outcome)
         ).all()
-        return Automated(
+        return AutomationCounts(
             {row.state: row.many for row in states},
             {row.outcome: row.many for row in ended},
             rescued(self._connection, *known),

@@ -52,7 +52,7 @@ class PeriodCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class VerdictCounts:
     """Verdicts of a period: their number, and how many are abstained, revised, or corrected by people."""
 
     diagnosed: int
@@ -223,7 +223,7 @@ class WeeklyCountReader(Reader):
         )
         return sorted(max((row.at - row.received_at).total_seconds(), 0.0) for row in rows)
 
-    def trust(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> Trust:
+    def trust(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> VerdictCounts:
         """Counts of the verdicts of a period.
 
         A verdict that people only confirmed, or whose correction was withdrawn, is neither corrected nor revised.
@@ -257,7 +257,9 @@ class WeeklyCountReader(Reader):
                 func.avg(case((~failures.c.abstained, failures.c.confidence))).label("confidence"),
             ).where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), *in_scope(failures, scope))
         ).one()
-        return Trust(int(row.diagnosed), int(row.abstained), int(row.revised), int(row.corrected), row.confidence)
+        return VerdictCounts(
+            int(row.diagnosed), int(row.abstained), int(row.revised), int(row.corrected), row.confidence
+        )
 
     def resubmitted(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> int:
         """Jobs that ended in a period and are resubmissions of an earlier one."""

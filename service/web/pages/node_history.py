@@ -21,7 +21,7 @@ OTHERWISE = "Faultline: to be tested"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimelineEntry:
     """One entry of the timeline, with the failure or the event that it shows."""
 
     at: datetime
@@ -58,12 +58,12 @@ def moments(
     events: Sequence[StoredNodeEvent],
     failures: Sequence[FailureRow],
     period: tuple[datetime | None, datetime | None] = (None, None),
-) -> tuple[Moment, ...]:
+) -> tuple[TimelineEntry, ...]:
     """The entries of a period, newest first. Failures are only those of the time that the listed events cover."""
-    found = [Moment(event.at, "event", event=event) for event in events]
-    found += [Moment(row.ended_at, "failure", failure=row) for row in failures]
+    found = [TimelineEntry(event.at, "event", event=event) for event in events]
+    found += [TimelineEntry(row.ended_at, "failure", failure=row) for row in failures]
     if node.repaired_at is not None and all(event.at != node.repaired_at for event in events):  # else it is listed
-        found.append(Moment(node.repaired_at, "repair"))
+        found.append(TimelineEntry(node.repaired_at, "repair"))
     since, until = period
     found = [one for one in found if (since is None or one.at >= since) and (until is None or one.at < until)]
     return tuple(sorted(found, key=lambda moment: moment.at, reverse=True))

@@ -11,7 +11,7 @@ from service.nodes.counting import node_weights
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
-from service.nodes.records import FleetSettings, JudgedFailure, NewNodeEvent, NodeReport, RanJob
+from service.nodes.records import CountedAttempt, FleetSettings, JudgedFailure, NewNodeEvent, NodeReport
 from service.nodes.repository.failure_facts import FailureFactReader
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -205,7 +205,7 @@ def test_one_job_that_cannot_be_counted_stops_no_others(
     odd = outcomes[-1].id
     original = FailureFactReader.ran
 
-    def ran(reader: FailureFactReader, ids: Collection[int]) -> list[RanJob]:
+    def ran(reader: FailureFactReader, ids: Collection[int]) -> list[CountedAttempt]:
         if odd in ids:
             raise ValueError("nobody expected this")
         return original(reader, ids)

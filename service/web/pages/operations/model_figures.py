@@ -34,7 +34,7 @@ class ClassFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class ConfidenceBin:
     """Verdicts with a confidence from `low` to `high`: their share of all verdicts, and the share that is right."""
 
     low: float
@@ -44,7 +44,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoverageRow:
     """Verdicts with at least this confidence: their share of all verdicts, and the share that is right."""
 
     floor: float
@@ -63,8 +63,8 @@ class Figures:
     threshold: float
     classes: tuple[ClassFigures, ...]
     confusion: Mapping[str, Mapping[str, float]]
-    bins: tuple[Bin, ...]
-    coverage: tuple[Covered, ...]
+    bins: tuple[ConfidenceBin, ...]
+    coverage: tuple[CoverageRow, ...]
     points: str
 
     @property
@@ -126,14 +126,14 @@ def figures(measured: Mapping[str, Any]) -> Figures:
             right = one["right_by_confidence"][place]
             rights[place] += share * (right or 0.0) * one["kinds"] / total
     bins = tuple(
-        Bin(edges[at], edges[at + 1], share, rights[at] / share if share > 0 else None)
+        ConfidenceBin(edges[at], edges[at + 1], share, rights[at] / share if share > 0 else None)
         for at, share in enumerate(shares)
     )
     coverage = []
     for at in range(len(shares)):
         answered = sum(shares[at:])
         if answered > 0:
-            coverage.append(Covered(edges[at], answered, sum(rights[at:]) / answered))
+            coverage.append(CoverageRow(edges[at], answered, sum(rights[at:]) / answered))
     return Figures(
         measured["model"],
         measured["data"],
