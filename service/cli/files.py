@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,6 +90,22 @@ def check_writable(path: Path | None) -> None:
         raise ConfigurationError(f"{path}: the folder {path.parent} does not exist")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigurationError(f"{path}: no permission to write")
+
+
+def check_folder_writable(folder: Path) -> None:
+    """Check that a folder can be made or replaced, before anything is done. The folders above it are made.
+
+    Raises:
+        ConfigurationError: the folder can't be made or replaced.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ConfigurationError(f"{folder}: expected a folder, this is a file")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder.parent):
+            pass
+    except OSError as error:
+        raise ConfigurationError(f"{folder}: {error.strerror}") from error
 
 
 @contextmanager

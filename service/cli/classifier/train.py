@@ -11,6 +11,7 @@ from classifiers.data.labelled_cases import DatasetError
 from classifiers.model import artifact, constants, training
 from service import settings
 from service.cli import output
+from service.cli.files import check_folder_writable
 from service.errors import FieldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def _default_output() -> Path:
 def run(args: argparse.Namespace) -> int:
     """Train and save the model."""
     folder = args.output or _default_output()
+    key = settings.read().model_key_bytes()
+    check_folder_writable(folder)  # before a minute of training
     own = read_cases(args.add)  # first: composing the packaged cases takes seconds, and a wrong file ends the command
     with garbage_collection.paused():
         cases = [*training_cases.packaged(training_cases.TRAINING_NOISE), *own]
@@ -66,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             raise InvalidInput(str(error)) from error
         model, report = training.train(cases, seed=args.seed, progress=lambda line: output.line(line, error=True))
     try:
-        artifact.save(model, folder, settings.read().model_key_bytes())
+        artifact.save(model, folder, key)
     except OSError as error:
         raise InvalidInput(f"{folder}: {error.strerror}") from error
     output.line(f"{model.label} in {folder}")

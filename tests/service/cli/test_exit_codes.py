@@ -193,3 +193,14 @@ def test_a_log_storage_that_cannot_be_used_stops_the_start(
     arguments = (command, events) if command == "replay" else (command, "--port", "0")
     assert code_of(*arguments) == 2
     assert "FAULTLINE_LOG_STORE_URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["file", "file/model"])
+def test_a_model_folder_that_cannot_be_written_is_found_before_training(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("classifiers.model.training.train", lambda *_, **__: pytest.fail("it was trained"))
+    monkeypatch.setattr("classifiers.composition.training_cases.packaged", lambda _: [])
+    (tmp_path / "file").touch()
+    assert code_of("train", "--output", tmp_path / name) == 2
+    assert str(tmp_path / name) in capsys.readouterr().err
