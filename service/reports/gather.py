@@ -86,7 +86,7 @@ def gather(
                 for one in reading.weekly_action_counts.incidents(since, until, scope)
             ),
             automation=(done := _automation(reading, since, until, scope)),
-            resubmitted_by_people=max(weekly.resubmitted(since, until, scope) - sum(done.by_outcome.values()), 0),
+            resubmitted_by_people=max(weekly.resubmitted(since, until, scope) - done.resubmissions, 0),
             recorded_mitigations=reading.applied_fixes.between(since, until, scope.cluster, scope.team),
             quality=_quality(reading, week, (since, until, now), scope),
             previous_todo=_previous_todo(reading, week, zone, now, scope),
@@ -213,7 +213,9 @@ def _nodes(
 
 def _automation(reading: ReadSession, since: datetime, until: datetime, scope: Scope) -> AutomationFacts:
     done = reading.weekly_action_counts.automated(since, until, scope)
-    return AutomationFacts(done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted)
+    return AutomationFacts(
+        done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted, done.resubmissions
+    )
 
 
 def _quality(reading: ReadSession, week: Week, times: tuple[datetime, datetime, datetime], scope: Scope) -> Quality:

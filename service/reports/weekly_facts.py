@@ -125,7 +125,7 @@ class AutomationFacts:
     """What automatic resubmission did: requests by state, outcomes by kind, and the GPU-hours behind them.
 
     `rescued_gpu_hours` is defined in `service.resubmissions.repository.rescued`; `wasted_gpu_hours` is what the
-    resubmitted jobs that failed again lost.
+    resubmitted jobs that failed again lost. `resubmissions`: runs behind the outcomes that are new jobs.
     """
 
     by_state: Mapping[str, int] = field(default_factory=dict)
@@ -133,6 +133,7 @@ class AutomationFacts:
     rescued_gpu_hours: float = 0.0
     wasted_gpu_hours: float = 0.0
     retracted: int = 0
+    resubmissions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Counts of the weekly report about actions and people: requests, outcomes, incidents, audits, contests, nodes."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
-from service.resubmissions.repository.rescued import rescued
+from service.resubmissions.repository.rescued import ELSEWHERE, NOT_ELSEWHERE, rescued
 from service.resubmissions.tables import requests
 from service.sql.reader import Reader
 from service.sql.types import utc
@@ -23,7 +24,8 @@ from service.statistics.repository.scope_conditions import in_scope
 class AutomationCounts:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
-    `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
+    Requests whose job the scheduler or a person had started again before the hook acted have a state of their own,
+    `already_done`, and no outcome. `resubmissions`: runs behind the outcomes that are new jobs. `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
     `retracted`: carried out on a verdict that was later retracted.
     """
 
@@ -32,6 +34,7 @@ class AutomationCounts:
     rescued: float
     wasted: float
     retracted: int
+    resubmissions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +60,35 @@ class WeeklyActionCountReader(Reader):
         states = self._connection.execute(
             select(
                 requests.c.state,
+                (requests.c.result == ELSEWHERE).label("elsewhere"),
                 func.count().label("many"),
                 func.coalesce(func.sum(case((requests.c.retracted, 1), else_=0)), 0).label("retracted"),
             )
             .where(*made)
-            .group_by(requests.c.state)
+            .group_by(requests.c.state, requests.c.result)
         ).all()
+        by_state: Counter[str] = Counter()
+        for row in states:
+            by_state[ELSEWHERE if row.elsewhere else row.state] += row.many
         again = jobs.alias("again")
         ended = self._connection.execute(
             select(
                 requests.c.outcome,
                 func.count().label("many"),
                 func.coalesce(func.sum(again.c.gpu_hours_lost), 0.0).label("lost"),
+                func.count(again.c.resubmit_of).label("resubmissions"),
             )
             .select_from(requests.outerjoin(again, again.c.id == requests.c.outcome_attempt_id))
-            .where(*known)
+            .where(*known, NOT_ELSEWHERE)
             .group_by(requests.c.outcome)
         ).all()
         return AutomationCounts(
-            {row.state: row.many for row in states},
+            dict(by_state),
             {row.outcome: row.many for row in ended},
             rescued(self._connection, *known),
             sum(row.lost for row in ended if row.outcome in FAILED),
-            sum(int(row.retracted) for row in states if row.state == "done"),
+            sum(int(row.retracted) for row in states if row.state == "done" and not row.elsewhere),
+            sum(row.resubmissions for row in ended),
         )
 
     def incidents(self, since: datetime, until: datetime, scope: Scope = EVERYTHING) -> tuple[WeekIncident, ...]:

@@ -188,6 +188,7 @@ def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecisio
         gpu_hours=spent.get(row.outcome_attempt_id),
         rescued=gpu_hours_rescued(
             row.outcome,
+            result=row.result,
             gpus=row.gpus,
             started_at=row.started_at,
             ended_at=row.ended_at,

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from service.contracts.advice import FAILED, HELPED
 from service.jobs.tables import jobs
 from service.resubmissions.records import RequestState
-from service.resubmissions.repository.rescued import rescuable, rescued
+from service.resubmissions.repository.rescued import ELSEWHERE, rescuable, rescued
 from service.resubmissions.tables import requests
 from service.sql.reader import Reader
 from service.sql.types import utc
@@ -35,7 +35,9 @@ class Funnel:
     """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
 
     `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
-    again. `by_state`: all requests made in the period, those of people too.
+    again. `by_state`: all requests made in the period, those of people too. `elsewhere`: requests whose job the scheduler
+    or a person had started again before the hook acted, which are not `done`. `shadow_elsewhere`: requests of shadow mode
+    whose job was started again within the time of the request; they are not in `shadow`.
     """
 
     advised: int
@@ -48,6 +50,24 @@ class Funnel:
     wasted: float
     shadow: tuple[ShadowCount, ...]
     by_state: Mapping[RequestState, int] = field(default_factory=dict)
+    elsewhere: int = 0
+    shadow_elsewhere: int = 0
+
+
+# A request in shadow mode whose job was started again by itself: with opt-in, its hook would have done nothing. A job
+# that starts after the request would have expired is another one.
+_LATER = jobs.alias("later")
+_RAN_AGAIN = (
+    select(_LATER.c.id)
+    .where(
+        _LATER.c.cluster == requests.c.cluster,
+        _LATER.c.job_id == requests.c.job_id,
+        _LATER.c.started_at > requests.c.started_at,
+        _LATER.c.started_at < requests.c.expires_at,
+    )
+    .correlate(requests)
+    .exists()
+)
 
 
 class FunnelReader(Reader):
@@ -62,11 +82,12 @@ class FunnelReader(Reader):
         opted_in = requests.c.state != "shadow"
         # A request whose job ended before the hook answered is done without a result.
         unanswered = and_(requests.c.state == "done", requests.c.result.is_(None))
-        done = and_(opted_in, or_(requests.c.result.in_(("done", "already_done")), unanswered))
-        requested = and_(opted_in, or_(requests.c.leases > 0, done))
+        done = and_(opted_in, or_(requests.c.result == "done", unanswered))
+        elsewhere = and_(opted_in, requests.c.result == ELSEWHERE)
+        requested = and_(opted_in, or_(requests.c.leases > 0, done, elsewhere))
         helped = and_(done, requests.c.outcome.in_(sorted(HELPED)))
         failed = and_(done, requests.c.outcome.in_(sorted(FAILED)))
-        stages = (opted_in, requested, done, helped, failed)
+        stages = (opted_in, requested, done, helped, failed, elsewhere)
         counts = self._connection.execute(
             select(func.count(), *(func.coalesce(func.sum(case((stage, 1), else_=0)), 0) for stage in stages)).where(
                 made
@@ -77,7 +98,8 @@ class FunnelReader(Reader):
             .select_from(requests.join(jobs, jobs.c.id == requests.c.outcome_attempt_id))
             .where(made, failed)
         ).scalar_one()
-        advised, opted, sent, finished, helpful, failing = (int(count) for count in counts)
+        advised, opted, sent, finished, helpful, failing, by_others = (int(count) for count in counts)
+        in_shadow = and_(made, requests.c.state == "shadow")
         return Funnel(
             advised=advised,
             opted_in=opted,
@@ -87,8 +109,12 @@ class FunnelReader(Reader):
             failed=failing,
             rescued=rescued(self._connection, made, done),
             wasted=float(wasted),
-            shadow=self._shadow(made),
+            shadow=self._shadow(and_(in_shadow, ~_RAN_AGAIN)),
             by_state=self._by_state(in_period),
+            elsewhere=by_others,
+            shadow_elsewhere=int(
+                self._connection.execute(select(func.count()).where(in_shadow, _RAN_AGAIN)).scalar_one()
+            ),
         )
 
     def _by_state(self, in_period: ColumnElement[bool]) -> dict[RequestState, int]:
@@ -97,13 +123,12 @@ class FunnelReader(Reader):
         )
         return {row.state: row.many for row in rows}
 
-    def _shadow(self, made: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
+    def _shadow(self, in_shadow: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
         keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
-        in_shadow = (made, requests.c.state == "shadow")
-        possible = rescuable(self._connection, *in_shadow)
+        possible = rescuable(self._connection, in_shadow)
         rows = self._connection.execute(
             select(*keys, func.count().label("many"), func.sum(requests.c.gpu_hours).label("lost"))
-            .where(*in_shadow)
+            .where(in_shadow)
             .group_by(*keys)
             .order_by(func.count().desc(), *keys)
         )

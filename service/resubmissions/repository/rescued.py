@@ -3,17 +3,22 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, or_, select
 
-from service.contracts.advice import Outcome
+from service.contracts.advice import AckResult, Outcome
 from service.jobs.tables import jobs
 from service.resubmissions.tables import requests
 from service.sql import portable
+
+# A hook that finds the job started again, by its scheduler or a person, starts nothing.
+ELSEWHERE: AckResult = "already_done"
+NOT_ELSEWHERE = or_(requests.c.result.is_(None), requests.c.result != ELSEWHERE)
 
 
 def gpu_hours_rescued(
     outcome: Outcome | str | None,
     *,
+    result: AckResult | str | None,
     gpus: int | None,
     started_at: datetime | None,
     ended_at: datetime,
@@ -22,9 +27,10 @@ def gpu_hours_rescued(
     """The GPU-hours that a resubmission saved, compared with starting the job again from its beginning.
 
     If the resubmitted job succeeded, this is the work of the failed attempt up to its last checkpoint: its GPU-hours
-    less the GPU-hours that it lost. It is 0 without a checkpoint, without a success, or if the size is unknown.
+    less the GPU-hours that it lost. It is 0 without a checkpoint, without a success, or if the size is unknown, and also
+    if the scheduler or a person started the job again before the hook acted (`result`).
     """
-    if outcome != "succeeded" or not gpus or started_at is None:
+    if outcome != "succeeded" or result == ELSEWHERE or not gpus or started_at is None:
         return 0.0
     held = gpus * (ended_at - started_at).total_seconds() / 3_600
     return max(held - gpu_hours_lost, 0.0)
@@ -35,7 +41,7 @@ def rescued(connection: Connection, *which: ColumnElement[bool]) -> float:
     wanted = (
         select(func.coalesce(func.sum(_of_success(connection)), 0.0))
         .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
-        .where(*which, requests.c.outcome == "succeeded")
+        .where(*which, requests.c.outcome == "succeeded", NOT_ELSEWHERE)
     )
     return float(connection.execute(wanted).scalar_one())
 

@@ -8,6 +8,7 @@ from service.deliveries.records import OutboxMessage
 from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.incidents.records import NewIncident
 from service.reports.records import EVERYTHING, PublishedReport
+from service.reports.repository.weekly_action_counts import Automated
 from service.statistics.records import Scope
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -92,7 +93,7 @@ def test_judgements_that_were_withdrawn_are_no_corrections(store: Store) -> None
 def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
     with store.reading() as reading:
         done = reading.weekly_action_counts.automated(SINCE, UNTIL)
-        assert (done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted) == ({}, {}, 0, 0, 0)
+        assert done == Automated({}, {}, 0, 0, 0, 0)
         assert reading.weekly_action_counts.incidents(SINCE, UNTIL) == ()
         assert reading.weekly_action_counts.contested(SINCE, UNTIL) == 0
         assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == (0, 0.0)
