@@ -214,7 +214,12 @@ def _nodes(
 def _automation(reading: ReadSession, since: datetime, until: datetime, scope: Scope) -> AutomationFacts:
     done = reading.weekly_action_counts.automated(since, until, scope)
     return AutomationFacts(
-        done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted, done.resubmissions
+        by_state=done.by_state,
+        by_outcome=done.by_outcome,
+        rescued_gpu_hours=done.rescued,
+        wasted_gpu_hours=done.wasted,
+        retracted=done.retracted,
+        resubmissions=done.resubmissions,
     )
 
 

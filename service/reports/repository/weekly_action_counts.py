@@ -25,7 +25,8 @@ class AutomationCounts:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
     Requests whose job the scheduler or a person had started again before the hook acted have a state of their own,
-    `already_done`, and no outcome. `resubmissions`: runs behind the outcomes that are new jobs. `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
+    `already_done`, and no outcome. `resubmissions`: runs behind the outcomes that are new jobs.
+    `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
     `retracted`: carried out on a verdict that was later retracted.
     """
 

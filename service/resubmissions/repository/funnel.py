@@ -35,9 +35,9 @@ class Funnel:
     """Requests of the policy made in a period, by how far they came; each stage is part of the one before.
 
     `rescued`: see `service.resubmissions.repository.rescued`; `wasted`: GPU-hours lost by resubmitted jobs that failed
-    again. `by_state`: all requests made in the period, those of people too. `elsewhere`: requests whose job the scheduler
-    or a person had started again before the hook acted, which are not `done`. `shadow_elsewhere`: requests of shadow mode
-    whose job was started again within the time of the request; they are not in `shadow`.
+    again. `by_state`: all requests made in the period, those of people too. `elsewhere`: requests whose job the
+    scheduler or a person had started again before the hook acted; they are not `done`. `shadow_elsewhere`: requests of
+    shadow mode whose job was started again before they would have expired; they are not in `shadow`.
     """
 
     advised: int

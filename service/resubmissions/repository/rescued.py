@@ -27,8 +27,8 @@ def gpu_hours_rescued(
     """The GPU-hours that a resubmission saved, compared with starting the job again from its beginning.
 
     If the resubmitted job succeeded, this is the work of the failed attempt up to its last checkpoint: its GPU-hours
-    less the GPU-hours that it lost. It is 0 without a checkpoint, without a success, or if the size is unknown, and also
-    if the scheduler or a person started the job again before the hook acted (`result`).
+    less the GPU-hours that it lost. It is 0 without a checkpoint, without a success, if the size is unknown, or if
+    the scheduler or a person started the job again before the hook acted (`result`).
     """
     if outcome != "succeeded" or result == ELSEWHERE or not gpus or started_at is None:
         return 0.0
