@@ -91,7 +91,8 @@ def failure(
             "suspect": suspect(verdict.get("suspect"), detail.row),
             "reasons_of_advice": reasons_of_advice(verdict),
             "advice": short_advice(snapshot, detail.row, detail.verdict),
-            "succeeded_since": success_after(detail),
+            "succeeded_since": (succeeded_since := success_after(detail)),
+            "failed_since": None if succeeded_since else failure_after(detail),
             "place_of": places_of(detail.row.id, shown),
             "reasons": reasons,
             "because": feature_words.reasons(verdict.get("weighed") or ()),
@@ -159,14 +160,26 @@ def success_after(detail: FailureDetail) -> Attempt | None:
     return min(after, key=lambda one: one.ended_at, default=None)
 
 
+def failure_after(detail: FailureDetail) -> Attempt | None:
+    """The last attempt of the job that is a later failure than this one; None if there is none."""
+    after = (
+        one
+        for one in detail.attempts
+        if one.failure_id not in {None, detail.row.id} and one.ended_at > detail.row.ended_at
+    )
+    return max(after, key=lambda one: one.ended_at, default=None)
+
+
 def by_hand(detail: FailureDetail, verdict: Mapping[str, Any]) -> str | None:
     """The command by which the owner submits a job of Slurm again without the suspected nodes.
 
-    None if the advice is not to resubmit, excludes no node, or the job has succeeded since.
+    None if the advice is not to resubmit, excludes no node, or the job has succeeded or run again since.
     """
     nodes = verdict.get("exclude_nodes") or ()
     slurm = any(logs.event.get("scheduler") == "slurm" for logs in detail.logs)
-    if not nodes or not slurm or detail.row.decision not in RESUBMITTING or success_after(detail) is not None:
+    if not nodes or not slurm or detail.row.decision not in RESUBMITTING:
+        return None
+    if success_after(detail) is not None or failure_after(detail) is not None:
         return None
     return f"sbatch --exclude={shlex.quote(','.join(nodes))} your-script.sh"
 

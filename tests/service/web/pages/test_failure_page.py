@@ -273,6 +273,25 @@ def test_a_job_that_has_succeeded_since_needs_no_action(client: TestClient) -> N
     assert "btn-primary" not in after.partition('id="automation"')[2].partition("</section>")[0]
 
 
+def test_a_job_that_has_failed_again_since_is_decided_about_at_its_last_attempt(client: TestClient) -> None:
+    began = (NOW - timedelta(minutes=20)).isoformat()
+    again = {"attempt": 2, "started_at": began, "ended_at": NOW.isoformat()}
+    before = page_of(client, event("1", attempt=1, logs=[log(XID, 1)]))
+    assert "ran again" not in before
+    number = client.get("/api/v1/failures").json()["items"][0]["id"]
+    latest = page_of(client, event("1", logs=[log(XID, 1)], **again))
+    assert "ran again" not in latest, "the last attempt has its own advice"
+    after = client.get(f"/failures/{number}").text
+    link = re.search(r'Its <a href="(/failures/\d+)">attempt 2</a>', after)
+    assert link is not None
+    assert client.get(link[1]).text.count("Advice at the time of the failure") == 0
+    advice = words(after.partition('<div class="do">')[2].partition("</section>")[0])
+    assert "This job ran again. Its attempt 2 failed just now" in advice
+    assert advice.index("Advice at the time of the failure") < advice.index("Resubmit now")
+    assert "The job ran again since; it would start once more." in words(after)
+    assert "btn-primary" not in after.partition('id="automation"')[2].partition("</section>")[0]
+
+
 def test_evidence_and_lines_of_the_excerpt_open_the_log_at_their_line(client: TestClient) -> None:
     shown = page_of(client, event("1", logs=[log(f"fine\n{XID}", 1), log("fine", 2)]))
     evidence = shown.partition('<table class="evidence">')[2].partition("</table>")[0]
