@@ -3,19 +3,24 @@
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.contracts.page import COUNT_LIMIT
 from service.failures.tables import failures
 from service.sql import paging
 from service.sql.types import clean, utc
+from service.statistics.repository.rollups import start_of_day
 from service.statistics.repository.sums import JOBS
-from service.statistics.tables import day_counts
+from service.statistics.tables import day_counts, stale_hours
 
 # Preempted attempts have verdicts too, and so belong to groups.
 _WITH_VERDICT = tuple(sorted((*FAILURE_STATUSES, Status.PREEMPTED)))
 USER = "user"
+_DAY = timedelta(days=1)
+_Span = tuple[datetime, datetime]
+_COUNTED = (day_counts.c.kind == JOBS, day_counts.c.status.in_(_WITH_VERDICT))
+_NUMBER = func.coalesce(func.sum(day_counts.c.jobs), 0)
 
 
 def read(connection: Connection, kind: str, names: Collection[str], since: datetime) -> dict[str, float]:
@@ -27,23 +32,44 @@ def read(connection: Connection, kind: str, names: Collection[str], since: datet
         names: of one kind. A user with more failures than a page counts is left out.
         since: days that begin earlier are left out, and so is a day until its hours are summed.
     """
-    of_days = (day_counts.c.kind == JOBS, day_counts.c.day >= utc(since), day_counts.c.status.in_(_WITH_VERDICT))
-    number = func.coalesce(func.sum(day_counts.c.jobs), 0)
-    everything = select(number, func.min(day_counts.c.day), func.max(day_counts.c.day)).where(
-        day_counts.c.scope == "", day_counts.c.name == "", *of_days
-    )
-    total, first, last = connection.execute(everything).one()
-    wanted = sorted({clean(name) or "" for name in names})
+    spans, total = _summed_days(connection, utc(since))
     if not total:
         return {}
+    wanted = sorted({clean(name) or "" for name in names})
     if kind == USER:
         # Only of the days that are in the total: others would make each share too large.
-        summed = failures.c.ended_at >= first, failures.c.ended_at < last + timedelta(days=1)
-        counts = paging.bounded_counts(failures.c.user_name, wanted, *summed)
+        inside = or_(*(and_(failures.c.ended_at >= first, failures.c.ended_at < end) for first, end in spans))
+        counts = paging.bounded_counts(failures.c.user_name, wanted, inside)
         found = {row.value: int(row.many) for row in connection.execute(counts) if row.many <= COUNT_LIMIT}
     else:
-        by_name = select(day_counts.c.name, number.label("many")).where(
-            day_counts.c.scope == kind, day_counts.c.name.in_(wanted), *of_days
+        by_name = select(day_counts.c.name, _NUMBER.label("many")).where(
+            *_COUNTED,
+            day_counts.c.scope == kind,
+            day_counts.c.name.in_(wanted),
+            or_(*(and_(day_counts.c.day >= first, day_counts.c.day < end) for first, end in spans)),
         )
         found = {row.name: int(row.many) for row in connection.execute(by_name.group_by(day_counts.c.name))}
-    return {name: min(many / int(total), 1.0) for name, many in found.items() if many}
+    return {name: min(many / total, 1.0) for name, many in found.items() if many}
+
+
+def _summed_days(connection: Connection, since: datetime) -> tuple[list[_Span], int]:
+    """The spans of the days since a time whose hours are all summed, and the failures of these days."""
+    by_day = (
+        select(day_counts.c.day, _NUMBER.label("many"))
+        .where(*_COUNTED, day_counts.c.scope == "", day_counts.c.name == "", day_counts.c.day >= since)
+        .group_by(day_counts.c.day)
+        .order_by(day_counts.c.day)
+    )
+    hours = connection.execute(select(stale_hours.c.hour).where(stale_hours.c.hour >= since).distinct()).scalars()
+    stale = {start_of_day(hour) for hour in hours}
+    spans: list[_Span] = []
+    total = 0
+    for day, many in connection.execute(by_day):
+        if day in stale:
+            continue
+        total += int(many)
+        if spans and spans[-1][1] == day:
+            spans[-1] = (spans[-1][0], day + _DAY)
+        else:
+            spans.append((day, day + _DAY))
+    return spans, total

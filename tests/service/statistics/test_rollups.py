@@ -141,3 +141,20 @@ def test_failures_of_days_that_are_not_summed_yet_are_in_no_share(store: Store) 
     with store.reading() as reading:
         shares = reading.statistics.failure_shares("user", ["ana", "bo"], NOON - timedelta(days=28))
     assert shares == {"ana": 0.5, "bo": 0.5}
+
+
+def test_a_day_between_others_of_which_an_hour_is_not_summed_is_in_no_share(store: Store) -> None:
+    for days in (3, 1):
+        put(store, [job(f"a{days}", ended_at=NOON - timedelta(days=days), user="ana", queue="debug")])
+    late = NOON - timedelta(days=2)
+    put(store, [job(f"b{n}", ended_at=late, user="bo", queue="train") for n in range(2)])
+    fold(store)
+    with store.reading() as reading:
+        assert reading.statistics.failure_shares("user", ["ana", "bo"], NOON - timedelta(days=28)) == {
+            "ana": 0.5,
+            "bo": 0.5,
+        }
+    put(store, [job(f"c{n}", ended_at=late + timedelta(hours=1), user="bo", queue="train") for n in range(2)])
+    with store.reading() as reading:
+        for kind, names in (("user", ["ana", "bo"]), ("queue", ["debug", "train"])):
+            assert reading.statistics.failure_shares(kind, names, NOON - timedelta(days=28)) == {names[0]: 1.0}
