@@ -125,7 +125,8 @@ def _parts(line: str) -> _Parts:
         raised = exception is not None and not slot  # its place in the job's own code is what a title leaves out
         return _Parts(title, _behind(title, token) if slot else "", is_exception=raised, takes_node=True)
     if exception is not None:
-        return _Parts(whole_words(token, LONGEST), is_exception=True)
+        # The rest of a message that ends with a colon stands in the next lines.
+        return _Parts(whole_words(token.removesuffix(":"), LONGEST), is_exception=True)
     strong = next((hit for hit in hits if hit.role == "initiating" and hit.strength in _STRONG), None)
     if strong is None:
         return _Parts(whole_words(message, LONGEST))

@@ -1,15 +1,17 @@
 """The three actions for next week that would save most, and the outcome of those of the report before."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from classifiers import taxonomy
 from service.formatting import gpu_hours, many, number, percent, whole_words
 from service.reports import scope as scopes
 from service.reports.document import FollowUp, RecommendedAction
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
-from service.statistics.records import Scope
+from service.statistics.records import UNKNOWN, Scope
 
 MOST = 3
 ENVIRONMENT, GROUP, NODE = "environment", "group:", "node:"
@@ -82,9 +84,11 @@ def covers(target: str, cell: CostCell, facts: Facts) -> bool:
 
 
 def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
+    titles = Counter(_title(group, texts) for group in facts.groups)
     for group in facts.groups:
         if not group.resolved:
-            yield _of_group(group, texts, facts.scope)
+            action = _of_group(group, texts, facts.scope)
+            yield replace(action, title=f"{action.title} ({_cause(group)})") if titles[action.title] > 1 else action
     for node in facts.nodes:
         if node.ratio > 1:
             yield _of_node(node, texts)
@@ -102,11 +106,22 @@ def group_link(fingerprint: str, scope: Scope) -> str:
     return f"/failures?{urlencode({'group': fingerprint, **scopes.values(scope)})}"
 
 
-def _of_group(group: GroupFacts, texts: Mapping[str, Any], scope: Scope) -> _Action:
+def _title(group: GroupFacts, texts: Mapping[str, Any]) -> str:
     headline = whole_words(group.headline, _HEADLINE) or group.fingerprint
+    title: str = texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline)
+    return title
+
+
+def _cause(group: GroupFacts) -> str:
+    """What tells groups with the same headline apart."""
+    title = taxonomy.load().title_of(group.cause)
+    return f"possibly {title}" if group.side == UNKNOWN and group.cause != UNKNOWN else title
+
+
+def _of_group(group: GroupFacts, texts: Mapping[str, Any], scope: Scope) -> _Action:
     members = {group.fingerprint, *group.merged}
     return _Action(
-        texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),
+        _title(group, texts),
         group_link(group.fingerprint, scope),
         f"{GROUP}{group.fingerprint}",
         lambda cell: cell.group in members and not cell.environment,

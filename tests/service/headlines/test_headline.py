@@ -10,6 +10,7 @@ LIMIT = "2024-10-17 05:30:58,945 ERROR CANCELLED DUE TO TIME LIMIT: the job aske
 BUSY = "urllib3.exceptions.ResponseError: too many 503 error responses"
 STEP = "Slurm cancelled the step without a reason"
 HUB = "requests.exceptions.HTTPError: 503 Server Error: Service Unavailable for url: https://hub.internal/api/tokenizer.json"
+LOADING = "RuntimeError: Error(s) in loading state_dict for Transformer:"
 SUDO = "train_ddp.sh: line 28: sudo: command not found"
 
 
@@ -46,6 +47,8 @@ SUDO = "train_ddp.sh: line 28: sudo: command not found"
         ("OSError: [Errno 116] Stale file handle: '/scratch/a'", None, None, "Stale file handle: '/scratch/a'"),
         ("OSError: [Errno 5] Input/output error: '/scratch/a'", "n7", None, "Input/output error on n7: '/scratch/a'"),
         ("OSError: [Errno 28] No space left on device", None, None, "No space left on device"),
+        (LOADING, None, None, LOADING[:-1]),
+        (LOADING, None, "train.py:88", f"{LOADING[:-1]} in train.py:88"),
         (SUDO, None, "train.py:88", f"Command not found: {SUDO}"),
         ("something nobody has seen before", "gpu018", None, "something nobody has seen before"),
         ("", "gpu018", "train.py:88", ""),

@@ -137,6 +137,26 @@ def test_resolved_groups_are_no_actions_and_merged_ones_are_one_action() -> None
     assert [one.gpu_hours for one in todo] == [20.0]
 
 
+def test_actions_of_groups_with_one_headline_are_told_apart_by_their_cause() -> None:
+    cells = tuple(CostCell(f"1:{number}", "orion", None, False, 1, 10.0 + number) for number in (1, 2, 3, 4))
+    causes = (("unknown", "HW.NET.1"), ("unknown", "HW.NODE.3"), ("user", "USER.1"), ("user", "USER.4"))
+    groups = tuple(
+        replace(group(number, hours=10.0), headline="one line", side=side, cause=cause)
+        for number, (side, cause) in enumerate(causes, 1)
+    )
+    titles = [one.title for one in build(replace(facts(), cells=cells, groups=groups, nodes=())).todo]
+    assert titles == [
+        "Fix in the jobs' code or data: “one line” (Software Incompatibility)",
+        "Fix in the jobs' code or data: “one line” (Buggy Code)",
+        "Find the cause of: “one line” (possibly Node Preemption)",
+    ]
+    alone = build(replace(facts(), cells=cells, groups=groups[1:3], nodes=())).todo
+    assert [one.title for one in alone] == [
+        "Fix in the jobs' code or data: “one line”",
+        "Find the cause of: “one line”",
+    ]
+
+
 def test_a_list_says_how_many_entries_it_leaves_out() -> None:
     many = tuple(group(number, hours=20 - number) for number in range(13))
     report = build(replace(facts(), groups=many))

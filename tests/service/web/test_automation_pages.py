@@ -122,6 +122,7 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
         assert len(hook.get(f"/api/v1/incidents{period}").json()["items"]) == seen
     closed = hook.get("/incidents/1").text
     assert "2026-11-20 12:00 to 2026-11-20 13:35 UTC, 1 h 35 min." in words(closed)
+    assert "so far" not in words(closed)
     [around] = re.findall(r'href="(/\?since=[^"]+cluster=orion)"', closed)
     around = hook.get(around.replace("&amp;", "&")).text
     assert "6 of 6 job attempts failed" in words(around)

@@ -270,6 +270,14 @@ def test_the_number_of_cancelled_jobs_leads_to_no_list_that_lacks_most_of_them(c
     assert client.get(preempted[1].replace("&amp;", "&")).text.count('<td class="what">') == 1
 
 
+def test_the_most_expensive_failures_say_where_the_figures_above_do_not_count_them(client: TestClient) -> None:
+    note = "Cancelled and preempted attempts are listed here too. The figures above do not count them."
+    client.post("/api/v1/events", content=lines(event("1")))
+    assert note not in client.get("/").text
+    client.post("/api/v1/events", content=lines(event("2", status="preempted", gpus=64)))
+    assert note in client.get("/").text
+
+
 def test_a_period_with_only_cancelled_jobs_says_that_none_succeeded_or_failed(client: TestClient) -> None:
     cancelled = [event(str(n), status="cancelled", logs=[], ended_at=hours_ago(2)) for n in range(2)]
     client.post("/api/v1/events", content=lines(*cancelled, event("3", ended_at=hours_ago(30))))
