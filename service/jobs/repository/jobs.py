@@ -86,6 +86,10 @@ class JobReader(Reader):
         left = [key for key in wanted.values() if key not in found]
         return found | {key: digest for key, (_, digest) in self._retired(left).items()}
 
+    def any(self) -> bool:
+        """Whether any attempt is stored."""
+        return self._connection.execute(select(jobs.c.id).limit(1)).first() is not None
+
     def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:
         """Every stored attempt of a job, oldest first; empty if there is none."""
         return self.attempts_of_jobs([(cluster, job_id)]).get((clean(cluster), clean(job_id)), ())

@@ -57,6 +57,7 @@ def overview(
             parts = reading.statistics.series(begin, end, jobs)  # first: its rows answer a part of the next question
             stats = reading.statistics.stats(begin, end, jobs, "shares")
             tallied = reading.outcomes.tallies(snapshot.clock.now() - OUTCOMES)
+            nothing_yet = not stats.by_status and not reading.jobs.any()
             open_incidents = reading.incidents.page(still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         values = jobs.given()
         failure_query = FailureQuery(values, since=since, until=scope.until)
@@ -68,6 +69,7 @@ def overview(
         goodput = goodput_views.summary(snapshot, stats, before, jobs, (since, scope))
         context = {
             "attention": attention,
+            "nothing_yet": nothing_yet,
             "frequent": group_views.most_frequent(snapshot, views.failure_filter(snapshot, counted), most=FREQUENT),
             "sparklines": sparklines.of_groups(snapshot, attention),
             "incidents": open_incidents.items,

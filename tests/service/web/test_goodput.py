@@ -60,6 +60,17 @@ def test_counts_open_the_failures_that_are_counted(filled: World) -> None:
         assert len(client.get("/api/v1" + html.unescape(address)).json()["items"]) == int(count), address
 
 
+def test_bars_stand_on_the_axis(filled: World) -> None:
+    with filled.client() as client:
+        pages = [client.get(path).text for path in ("/goodput", "/reports/2026-W47")]
+    for page in pages:
+        found = re.findall(r'<svg class="weeks" viewBox="0 (-?\d+) \d+ (\d+)"(.*?)</svg>', page, re.DOTALL)
+        assert found
+        for top, height, chart in found:
+            lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y2="([\d.]+)"', chart)]
+            assert int(top) + int(height) == max(lines), "the border of the chart is its lowest line"
+
+
 def test_the_scope_and_the_period_are_in_the_url(filled: World) -> None:
     client = filled.client()
     assert client.get("/api/v1/goodput?cluster=vega").json()["figures"]["held"] == 8.0

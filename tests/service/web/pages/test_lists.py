@@ -115,6 +115,7 @@ def test_an_overview_without_jobs_names_the_filters_and_leads_back(client: TestC
     assert "No job of cluster oriom ended in this period." in page
     assert '<a href="/?since=7d">Show all jobs of this period</a>' in page
     assert "No job ended in this period." in client.get("/").text
+    assert "No job has arrived here yet." in client.get("/?since=7d&cluster=orion").text
 
 
 def test_fields_offer_the_known_clusters_queues_and_teams(guarded: World) -> None:

@@ -285,6 +285,7 @@ def test_a_period_with_only_cancelled_jobs_says_that_none_succeeded_or_failed(cl
     assert "No job succeeded or failed in this period." in page
     assert "not counted: 2 cancelled" in page
     assert "No job ended" not in page
+    assert "No job has arrived" not in client.get("/?since=1h").text
     tile = page.partition("Failed attempts")[2].partition("GPU-hours lost")[0]
     assert "no period to compare with" not in tile, "there is one: it is this period that has no rate"
     assert "No job of cluster orion succeeded or failed in this period." in re.sub(
