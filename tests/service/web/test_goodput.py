@@ -64,11 +64,11 @@ def test_bars_stand_on_the_axis(filled: World) -> None:
     with filled.client() as client:
         pages = [client.get(path).text for path in ("/goodput", "/reports/2026-W47")]
     for page in pages:
-        found = re.findall(r'<svg class="weeks" viewBox="0 (-?\d+) \d+ (\d+)"(.*?)</svg>', page, re.DOTALL)
+        found = re.findall(r'<svg class="weeks" viewBox="0 (-?\d+) [\d.]+ ([\d.]+)"(.*?)</svg>', page, re.DOTALL)
         assert found
         for top, height, chart in found:
             lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y2="([\d.]+)"', chart)]
-            assert int(top) + int(height) == max(lines), "the border of the chart is its lowest line"
+            assert float(top) + float(height) == max(lines), "the border of the chart is its lowest line"
 
 
 def test_the_scope_and_the_period_are_in_the_url(filled: World) -> None:
