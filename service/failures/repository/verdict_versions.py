@@ -25,6 +25,7 @@ VERDICT_COLUMNS = (
 )
 VERSION_COLUMNS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
 DELTA_COLUMNS = ("failure_id", "fingerprint", "sign")
+_CURRENT = ("id", "version", "source", "ended_at", "fingerprint", "side", "cause", "abstained")
 _IDS_OF_WORK_ITEM = 100  # failures of one work item, so that its transaction is short
 
 
@@ -37,6 +38,9 @@ class CurrentVersion:
     source: Source
     ended_at: datetime
     fingerprint: str
+    side: str
+    cause: str
+    abstained: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def lock(connection: Connection, failure_ids: Sequence[int]) -> dict[int, Curren
     for some in chunks(sorted(one for one in failure_ids if 0 < one <= HIGHEST_ID)):
         wanted = (
             select(
-                *(failures.c[name] for name in ("id", "version", "source", "ended_at", "fingerprint")),
+                *(failures.c[name] for name in _CURRENT),
             )
             .where(failures.c.id.in_(some))
             .order_by(failures.c.id)  # transactions that lock several failures do so in one order
@@ -89,9 +93,14 @@ def add(connection: Connection, new: Sequence[NewVersion], at: datetime) -> None
     moved: list[bulk.Row] = []
     for one in new:
         before, after = one.current.fingerprint, short(one.verdict["fingerprint"])
-        if after != before:
+        # With the same fingerprint the counts stay, and the group takes over what its newest failure says now.
+        if after != before or _label_of(one.verdict) != (one.current.side, one.current.cause, one.current.abstained):
             moved += [(one.current.failure_id, before, -1), (one.current.failure_id, after, 1)]
     bulk.append(connection, group_deltas, DELTA_COLUMNS, moved)
+
+
+def _label_of(verdict: Mapping[str, Any]) -> tuple[str, str, bool]:
+    return verdict["side"], verdict["cause"], bool(verdict["abstained"])
 
 
 def _update_of(one: NewVersion) -> dict[str, Any]:

@@ -81,6 +81,21 @@ def test_a_verdict_that_moves_to_another_kind_is_counted_there(store: Store) -> 
     assert {row.fingerprint: row.failures for row in rows(store)} == {"v1:a": 1, "v1:b": 1}
 
 
+def test_a_group_has_the_revised_cause_of_its_newest_failure(store: Store) -> None:
+    first, newest = put(store, [job("e1"), job("e2")], fingerprint="v1:a", side="hardware", cause="HW.NODE.1")
+    fold(store)
+    with store.unit_of_work() as work:
+        work.failures.revise(newest.failure_id or 0, verdict(fingerprint="v1:a", side="system", cause="SYS.5"))
+    fold(store)
+    [row] = rows(store)
+    assert (row.side, row.cause, row.failures, row.users) == ("system", "SYS.5", 2, 1)
+    with store.unit_of_work() as work:
+        work.failures.revise(first.failure_id or 0, verdict(fingerprint="v1:a", side="user", cause="USER.1"))
+    fold(store)
+    [row] = rows(store)
+    assert (row.side, row.failures, row.gpu_hours_lost) == ("system", 2, 8.0), "an older one changes nothing"
+
+
 def test_failures_removed_by_retention_are_not_counted(store: Store) -> None:
     put(store, [job("e1")])
     store.purge(rows_before=NOON + timedelta(days=1))
