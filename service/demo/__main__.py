@@ -147,6 +147,7 @@ def run(services: compose.ProcessServices, clock: StoryClock, now: datetime, por
         clock.at = None
         published = publish(services)
         announce(f"weekly reports published: {', '.join(published)}\n")
+        services.feedback.draw()  # otherwise the pages have no audit sample until the first periodic one
         for server in serving:
             parts.start("server", server.run)
         while not all(server.started for server in serving) and not parts.stop.wait(STEP_S):

@@ -157,10 +157,13 @@ class Month:
         self._services.node_event_intake.repaired(CLUSTER, DEGRADED, actor=actor, note="GPU 3 and its riser replaced")
 
     def _contest(self, text: str) -> None:
+        """The owner of the newest such failure contests its verdict."""
         note = "The same job ran with this memory limit last week."
         for failure_id in reversed(self._failures[text]):
             try:
-                self._services.feedback.add(failure_id, "hugo", FeedbackInput("contest", note=note))
+                with self._services.store.reading() as reading:
+                    owner = reading.failures.get(failure_id).row.user
+                self._services.feedback.add(failure_id, owner or "", FeedbackInput("contest", note=note))
             except FaultlineError:  # an older failure may be contested instead
                 continue
             return

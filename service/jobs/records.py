@@ -77,7 +77,7 @@ class JobOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One stored attempt of a job. `failure_id`, `side`, `cause`, `headline` are None where there is no failure."""
+    """One stored attempt of a job. The fields from `failure_id` on are None where there is no failure."""
 
     id: int
     event_id: str
@@ -107,3 +107,4 @@ class Attempt:
     side: str | None = None
     cause: str | None = None
     headline: str | None = None
+    abstained: bool | None = None

@@ -72,6 +72,13 @@ def test_the_demo_fills_an_empty_database_and_says_what_to_open(demo: tuple[str,
     assert {share["key"] for share in stats["by_side"]} >= {"hardware", "system", "user"}
     assert str(folder / "mail") in next(printed), "where mails lie"
     assert list((folder / "mail").iterdir()) == [], "nobody has subscribed to anything"
+    with urllib.request.urlopen(f"{address}/feedback") as answer:
+        feedback = answer.read().decode()
+    row = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", feedback.partition("<h2>To decide")[2].partition("</table>")[0]))
+    contested = re.search(r"orion / \d+ · (\w+) .* (\w+) contests it", row)
+    assert contested is not None
+    assert contested[1] == contested[2], "the owner of the job contests its verdict"
+    assert "No sample yet" not in feedback
     owner = next(printed).split()[-1]
     with urllib.request.urlopen(owner) as answer:
         page = answer.read().decode()

@@ -108,7 +108,11 @@ class JobReader(Reader):
         found: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
         for some in chunks(sorted({(clean(cluster), clean(job_id)) for cluster, job_id in wanted})):
             rows = self._connection.execute(
-                select(jobs, failures.c.id.label("failure"), failures.c.side, failures.c.cause, failures.c.headline)
+                select(
+                    jobs,
+                    failures.c.id.label("failure"),
+                    *(failures.c[name] for name in ("side", "cause", "headline", "abstained")),
+                )
                 .outerjoin(failures, failures.c.id == jobs.c.failure_id)
                 .where(bulk.row_in(self._connection, (jobs.c.cluster, jobs.c.job_id), some))
                 .order_by(jobs.c.ended_at, jobs.c.id)

@@ -47,6 +47,6 @@ def row_of(job: NewJob, key: str, row_id: int) -> tuple[Any, ...]:
 
 
 def attempt_of(row: Row[Any]) -> Attempt:
-    """The attempt of a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
+    """The attempt of a row of `jobs` with `failure`, `side`, `cause`, `headline` and `abstained` of its failure."""
     nodes = names_of(row.nodes)
     return record_of(Attempt, row, user=row.user_name, nodes=nodes, failure_id=row.failure)

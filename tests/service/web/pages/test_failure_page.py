@@ -276,6 +276,7 @@ def test_a_job_that_has_succeeded_since_needs_no_action(client: TestClient) -> N
 def test_a_job_that_has_failed_again_since_is_decided_about_at_its_last_attempt(client: TestClient) -> None:
     began = (NOW - timedelta(minutes=20)).isoformat()
     again = {"attempt": 2, "started_at": began, "ended_at": NOW.isoformat()}
+    more = {"started_at": (NOW - timedelta(minutes=9)).isoformat(), "ended_at": NOW.isoformat()}
     before = page_of(client, event("1", attempt=1, logs=[log(XID, 1)]))
     assert "ran again" not in before
     number = client.get("/api/v1/failures").json()["items"][0]["id"]
@@ -289,6 +290,10 @@ def test_a_job_that_has_failed_again_since_is_decided_about_at_its_last_attempt(
     assert "This job ran again. Its attempt 2 failed just now" in advice
     assert advice.index("Advice at the time of the failure") < advice.index("Resubmit now")
     assert "The job ran again since; it would start once more." in words(after)
+    assert re.search(r">hardware: [\w ]+</a>", after.partition("<h2>This job")[2])
+    undecided = event("1", attempt=3, logs=[log("SomethingError: nobody has seen this", 1)], **more)
+    page_of(client, undecided)
+    assert ">undecided, possibly " in client.get(f"/failures/{number}").text.partition("<h2>This job")[2]
     assert "btn-primary" not in after.partition('id="automation"')[2].partition("</section>")[0]
 
 
