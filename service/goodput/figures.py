@@ -27,6 +27,7 @@ from service.goodput.records import (
 )
 from service.statistics.records import UNKNOWN, Scope
 
+_ROUNDING = 1e-5  # share of the GPU-hours held
 _TAIL = 0.025
 _LEAST_PARTS = 7  # with fewer days the dispersion is not estimated
 
@@ -83,6 +84,11 @@ class _Sum:
     gpu_hours: float = 0.0
 
 
+def _delivered(held: float, lost: float) -> float:
+    """The GPU-hours that were not lost; those of an attempt are stored rounded, so that less than the error is 0."""
+    return held - lost if held - lost > _ROUNDING * held else 0.0
+
+
 def compute(counts: GoodputCounts, scope: Scope) -> Goodput:
     """The figures of the whole period that the counts cover."""
     rows = counts.attempts
@@ -91,7 +97,7 @@ def compute(counts: GoodputCounts, scope: Scope) -> Goodput:
     lost = _lost(failed)
     preempted = _lost(row for row in rows if row.status == "preempted")
     cancelled = _lost(row for row in rows if row.status == "cancelled")
-    delivered = max(held - lost - preempted - cancelled, 0.0)
+    delivered = _delivered(held, lost + preempted + cancelled)
     hardware = [row for row in failed if row.side == HARDWARE]
     failures, node_days = _number(hardware), sum(row.node_days for row in rows)
     spread = _dispersion(counts, hardware)
@@ -221,7 +227,7 @@ def trend(bounds: Sequence[datetime], attempts: Iterable[AttemptSum]) -> tuple[T
         held = sum(row.held for row in rows)
         preempted = _lost(row for row in rows if row.status == "preempted")
         cancelled = _lost(row for row in rows if row.status == "cancelled")
-        delivered = max(held - sum(by_side.values()) - preempted - cancelled, 0.0)
+        delivered = _delivered(held, sum(by_side.values()) + preempted + cancelled)
         made.append(
             TrendPart(since, until, held, delivered, dict(by_side), preempted, cancelled, _share(delivered, held))
         )

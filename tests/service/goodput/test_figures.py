@@ -158,6 +158,17 @@ def test_an_empty_period_has_no_shares(store: Store) -> None:
     assert (found.failures_per_1000_node_days, found.projections, found.interruptions) == (None, (), ())
 
 
+def test_a_period_in_which_everything_was_lost_has_no_goodput(store: Store) -> None:
+    ended = FIRST + timedelta(days=3)
+    started = ended - timedelta(hours=2, seconds=-400)
+    lost = round(8 * (ended - started).total_seconds() / 3600, 4)
+    assert lost < 8 * (ended - started).total_seconds() / 3600, "stored rounded down"
+    put(store, [job("a", ended_at=ended, started_at=started, gpus=8, gpu_hours_lost=lost)])
+    found = read(store)
+    assert (found.goodput, found.delivered) == (0.0, 0.0)
+    assert {part.goodput for part in found.trend} == {0.0, None}
+
+
 def test_events_imported_later_do_not_count_as_slow_verdicts(store: Store, clock: FrozenClock) -> None:
     ended = FIRST + timedelta(hours=1)
     clock.at = ended + timedelta(days=20)
