@@ -1,6 +1,6 @@
 """Counts of the weekly report, derived from rows. Every query reads one period by the index on `ended_at`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -183,7 +183,7 @@ class WeeklyCountReader(Reader):
             for row in self._connection.execute(select(counted).order_by(order, counted.c.newest).limit(limit)):
                 found[row.key] = row
         return tuple(
-            self._group(row, since)
+            self._group(row, since, wanted)
             for row in sorted(found.values(), key=lambda row: (-row.lost, -row.jobs, row.newest))
         )
 
@@ -277,10 +277,18 @@ class WeeklyCountReader(Reader):
             ).scalar_one()
         )
 
-    def _group(self, counted: Row[Any], since: datetime) -> GroupFacts:
+    def _group(self, counted: Row[Any], since: datetime, wanted: Sequence[ColumnElement[bool]]) -> GroupFacts:
         newest = self._connection.execute(select(failures).where(failures.c.id == counted.newest)).one()
         members = {newest.fingerprint, *self._members(counted.group_id)}
         same = failures.c.fingerprint.in_(sorted(members))
+        # One failure of many may have another verdict, by what its node reported: the most frequent one counts.
+        label = self._connection.execute(
+            select(failures.c.side, failures.c.cause, failures.c.abstained)
+            .where(same, *wanted)
+            .group_by(failures.c.side, failures.c.cause, failures.c.abstained)
+            .order_by(func.count().desc(), func.max(failures.c.id).desc())
+            .limit(1)
+        ).one()
         state, resolved_at = self._state(counted.group_id)
         returned = resolved_at is not None and counted.newest_at > resolved_at
         first = self._connection.execute(
@@ -296,8 +304,8 @@ class WeeklyCountReader(Reader):
             fingerprint=newest.fingerprint,
             failure_id=newest.id,
             headline=newest.headline,
-            side=UNKNOWN if newest.abstained else newest.side,
-            cause=newest.cause,
+            side=UNKNOWN if label.abstained else label.side,
+            cause=label.cause,
             amount=_sum(counted),
             users=counted.users,
             first_seen=first,

@@ -137,7 +137,7 @@ def test_resolved_groups_are_no_actions_and_merged_ones_are_one_action() -> None
     assert [one.gpu_hours for one in todo] == [20.0]
 
 
-def test_actions_of_groups_with_one_headline_are_told_apart_by_their_cause() -> None:
+def test_actions_of_groups_with_one_headline_are_distinguished_by_their_cause() -> None:
     cells = tuple(CostCell(f"1:{number}", "orion", None, False, 1, 10.0 + number) for number in (1, 2, 3, 4))
     causes = (("unknown", "HW.NET.1"), ("unknown", "HW.NODE.3"), ("user", "USER.1"), ("user", "USER.4"))
     groups = tuple(

@@ -90,6 +90,15 @@ def test_judgements_that_were_withdrawn_are_no_corrections(store: Store) -> None
     assert (trust.revised, trust.corrected) == (1, 0), "the machine revised it"
 
 
+def test_a_group_has_the_side_of_most_of_its_failures_of_the_week(store: Store) -> None:
+    put(store, [job(f"old{n}", ended_at=SINCE - timedelta(days=1)) for n in range(9)], side="user", cause="USER.1")
+    put(store, [job(f"a{n}") for n in range(3)], side="system", cause="SYS.5")
+    put(store, [job("b")], side="hardware", cause="HW.NODE.1")
+    with store.reading() as reading:
+        [found] = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
+    assert (found.side, found.cause, found.amount.failures) == ("system", "SYS.5", 4)
+
+
 def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
     with store.reading() as reading:
         done = reading.weekly_action_counts.automated(SINCE, UNTIL)

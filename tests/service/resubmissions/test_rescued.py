@@ -30,9 +30,14 @@ def test_rescued_is_the_work_before_the_last_checkpoint(
     outcome: str | None, gpus: int | None, hours: float, lost: float, rescued: float
 ) -> None:
     started = END - timedelta(hours=hours)
-    found = gpu_hours_rescued(outcome, gpus=gpus, started_at=started, ended_at=END, gpu_hours_lost=lost)
+
+    def rescued_by(result: str, begin: datetime | None) -> float:
+        return gpu_hours_rescued(outcome, result=result, gpus=gpus, started_at=begin, ended_at=END, gpu_hours_lost=lost)
+
+    found = rescued_by("done", started)
     assert found == rescued
-    assert gpu_hours_rescued(outcome, gpus=gpus, started_at=None, ended_at=END, gpu_hours_lost=lost) == 0
+    assert rescued_by("already_done", started) == 0, "the scheduler or a person started it"
+    assert rescued_by("done", None) == 0
 
 
 def test_the_database_sums_what_the_formula_says(store: Store) -> None:
@@ -66,6 +71,7 @@ def test_the_database_sums_what_the_formula_says(store: Store) -> None:
     for one in attempts:
         expected[causes[one.event_id]] += gpu_hours_rescued(
             "succeeded",
+            result=None,
             gpus=one.gpus,
             started_at=one.started_at,
             ended_at=one.ended_at,
