@@ -8,7 +8,7 @@ from service.deliveries.records import OutboxMessage
 from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.incidents.records import NewIncident
 from service.reports.records import EVERYTHING, PublishedReport
-from service.reports.repository.weekly_action_counts import Automated
+from service.reports.repository.weekly_action_counts import AutomationCounts
 from service.statistics.records import Scope
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
@@ -102,7 +102,7 @@ def test_a_group_has_the_side_of_most_of_its_failures_of_the_week(store: Store) 
 def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
     with store.reading() as reading:
         done = reading.weekly_action_counts.automated(SINCE, UNTIL)
-        assert done == Automated({}, {}, 0, 0, 0, 0)
+        assert done == AutomationCounts({}, {}, 0, 0, 0, 0)
         assert reading.weekly_action_counts.incidents(SINCE, UNTIL) == ()
         assert reading.weekly_action_counts.contested(SINCE, UNTIL) == 0
         assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == (0, 0.0)
