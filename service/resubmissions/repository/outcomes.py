@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_c
 from service.contracts.advice import FAILED, HELPED, Outcome, Plan
 from service.resubmissions.records import AwaitedRequest, Demotion, Request, TallyRow
 from service.resubmissions.repository.request_rows import request_of
+from service.resubmissions.repository.rescued import NOT_ELSEWHERE
 from service.resubmissions.tables import AWAITED as AWAITED_SQL
 from service.resubmissions.tables import demotions, requests
 from service.sql import bulk
@@ -64,10 +65,12 @@ class OutcomeReader(TimedReader):
             self._take(found, requests.c.lineage.in_(part))
         return [_awaited(found[number]) for number in sorted(found)]
 
-    def tallies(self, since: datetime | None = None) -> list[TallyRow]:
+    def tallies(self, since: datetime | None = None, *, started_by_hooks: bool = False) -> list[TallyRow]:
         """Outcomes of automatic requests by cluster, cause, plan and policy; `since`: recorded since then.
 
-        Requests without an outcome are always counted.
+        `started_by_hooks`: leave out jobs that their scheduler or a person had started again before a hook acted; what
+        came of them is evidence of what resubmissions help too, but not their doing. Requests without an outcome are
+        always counted.
         """
         keys = (requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
         outcome_column = requests.c.outcome
@@ -78,6 +81,8 @@ class OutcomeReader(TimedReader):
         )
         if since is not None:
             ended = ended.where(requests.c.outcome_at >= utc(since))
+        if started_by_hooks:
+            ended = ended.where(NOT_ELSEWHERE)
         names = "cluster, cause, plan, policy, outcome"
         awaited = text(
             f"{_awaited_rows(self._connection, f'{names}, count(*) AS many')} "

@@ -56,7 +56,7 @@ def overview(
         with snapshot.reading() as reading:
             parts = reading.statistics.series(begin, end, jobs)  # first: its rows answer a part of the next question
             stats = reading.statistics.stats(begin, end, jobs, "shares")
-            tallied = reading.outcomes.tallies(snapshot.clock.now() - OUTCOMES)
+            tallied = reading.outcomes.tallies(snapshot.clock.now() - OUTCOMES, started_by_hooks=True)
             nothing_yet = not stats.by_status and not reading.jobs.any()
             open_incidents = reading.incidents.page(still_open=True, cluster=scope.cluster, limit=INCIDENTS)
         values = jobs.given()

@@ -63,7 +63,10 @@ def test_a_job_that_its_scheduler_started_again_is_not_counted_as_resubmitted(
         span = reading.decision_history.span()
         assert span is not None
         decided = next(iter(reading.decision_history.read(*span)))
+        started = reading.outcomes.tallies(since, started_by_hooks=True)
+        [rate] = reading.outcomes.tallies(since)
     counted = int(result == "done")
+    assert (rate.helped, sum(one.helped for one in started)) == (1, counted), "it is evidence of what helps anyway"
     assert (found.requested, found.done, found.succeeded, found.elsewhere) == (1, counted, counted, 1 - counted)
     assert week.by_state == {result: 1}
     assert week.by_outcome == ({"succeeded": 1} if counted else {})
