@@ -121,6 +121,7 @@ class JobEvidence:
         pod_nodes: finds the short names of the nodes that ran pods of the job, by events of these pods there.
         pods_that_began: finds the pods of which an event says that one of their containers started.
         names_processes: whether its logs may name processes by their ids; few do.
+        worked_before: whether a run of the same job is known that succeeded.
     """
 
     nodes: frozenset[str]
@@ -157,6 +158,7 @@ class JobEvidence:
     pods_that_began: Callable[[], frozenset[str]] = frozenset
     names_processes: bool = True
     own_causes: frozenset[str] = frozenset()
+    worked_before: bool = False
 
     def failure_names(self, names: frozenset[str]) -> bool:
         """Whether the lines of the failure name one of some things, none of which is a node of the job."""

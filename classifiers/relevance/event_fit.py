@@ -28,11 +28,12 @@ from classifiers.relevance.event_rules import (
     explained_at_once,
     explained_by,
     explained_by_name,
+    explained_by_version,
     explained_or_shown,
     leads_to,
 )
 from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S
-from classifiers.relevance.event_words import raises_limit
+from classifiers.relevance.event_words import is_of_cuda, made_older, raises_limit
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -249,7 +250,7 @@ class EventFit:
     def _is_of_changed(self, one: Candidate) -> bool:
         """Whether the failure is what a change causes, or is about something that the change names."""
         shown = self._own if self._has_own_failure else self._own | self._others
-        if not shown.isdisjoint(explained_by(one.event.entries)):
+        if not shown.isdisjoint(explained_by(one.event.entries)) or self._is_of_version(one, shown):
             return True
         named = explained_by_name(one.event.entries)
         shown = frozenset().union(*self._job.own_entries) if self._job.own_entries else self._job.other_entries
@@ -260,6 +261,16 @@ class EventFit:
         # Numbers of two digits are in every log.
         versions = (name for name in one.objects.new_versions if sum(map(str.isdigit, name)) >= _DIGITS_OF_VERSION)
         return is_named or _is_of_path(one, self._job) or any(map(self._job.mentions, versions))
+
+    def _is_of_version(self, one: Candidate, shown: frozenset[str]) -> bool:
+        """Whether a version was made older or newer that no longer fits what the failure shows.
+
+        A job may bring a newer CUDA itself: what the platform made newer counts where the same job succeeded before.
+        """
+        is_older = made_older(one.event.text)
+        if is_older is None or shown.isdisjoint(explained_by_version(one.event.entries, is_older=is_older)):
+            return False
+        return is_older or (self._job.worked_before and is_of_cuda(one.event.text))
 
 
 def _is_of_user(cause: str) -> bool:

@@ -25,6 +25,8 @@ _KEYS: Final = frozenset(
         "shared",
         "explains",
         "explains_named",
+        "explains_older",
+        "explains_newer",
         "explains_at_once",
         "until_repair",
         "leads_to",
@@ -65,6 +67,9 @@ class EventRule:
         shared: whether what it names serves all jobs, so that it may be a pod of another one.
         explains: ids of the catalogue entries that it makes a log show.
         explains_named: further ones, which count where the lines of the failure name something that the event names.
+        explains_older: further ones, which count where the event says that a version was made older.
+        explains_newer: further ones, which count where it says that one of CUDA was made newer, and the same job
+            succeeded before.
         explains_at_once: further ones, which count where the failure shows at once after the event, as programs alone
             may be the cause of them too.
         until_repair: those of them that jobs show which start later, before the object is repaired.
@@ -85,6 +90,8 @@ class EventRule:
     shared: bool
     explains: frozenset[str]
     explains_named: frozenset[str]
+    explains_older: frozenset[str]
+    explains_newer: frozenset[str]
     explains_at_once: frozenset[str]
     until_repair: frozenset[str]
     leads_to: frozenset[str]
@@ -175,6 +182,12 @@ def explained_by_name(entries: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
+def explained_by_version(entries: tuple[str, ...], *, is_older: bool) -> frozenset[str]:
+    """Ids of the entries that such an event explains where it made a version older, or newer."""
+    return frozenset().union(*(one.explains_older if is_older else one.explains_newer for one in rules_of(entries)))
+
+
+@lru_cache(maxsize=4_096)
 def explained_at_once(entries: tuple[str, ...]) -> frozenset[str]:
     """Ids of the entries that such an event explains where the failure shows at once after it."""
     return frozenset().union(*(rule.explains_at_once for rule in rules_of(entries)))
@@ -233,6 +246,8 @@ def _parse(row: Mapping[str, Any]) -> EventRule:
         shared=bool(row.get("shared", False)),
         explains=frozenset(entry_groups.resolve(row["explains"], where)),
         explains_named=frozenset(entry_groups.resolve(row.get("explains_named", []), where)),
+        explains_older=frozenset(entry_groups.resolve(row.get("explains_older", []), where)),
+        explains_newer=frozenset(entry_groups.resolve(row.get("explains_newer", []), where)),
         explains_at_once=frozenset(entry_groups.resolve(row.get("explains_at_once", []), where)),
         until_repair=frozenset(entry_groups.resolve(row.get("until_repair", []), where)),
         leads_to=frozenset(entry_groups.resolve(row.get("leads_to", []), where)),

@@ -115,6 +115,15 @@ _FROM_TO: Final = re.compile(
 )
 _UNITS: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _RAISED: Final = re.compile(r"(?i)\b(?:rais(?:ed|ing)|increas(?:ed|ing)|doubled|extended|lifted|unlimited)\b")
+# A version, and what became of it.
+_VERSIONS: Final = re.compile(
+    r"(?<![\w.])[vr]?(?P<before>\d{1,4}(?:\.\d{1,6}){0,3})[\w.+~-]{0,30} ?(?:->|=>|\u2192|to|replaced by) ?"
+    r"(?:[a-z][a-z+_-]{1,30}[ -])?[vr]?(?P<after>\d{1,4}(?:\.\d{1,6}){0,3})(?![\w:])"
+)
+_OLDER: Final = re.compile(r"(?i)\b(?:downgrad\w+|roll(?:ed|ing|s)?[ -]?back|revert\w*|back(?:ed|ing) out)\b")
+_NEWER: Final = re.compile(r"(?i)\b(?:upgrad\w+|updat\w+|bump\w*)\b")
+_OF_CUDA: Final = re.compile(r"(?i)cuda|nvidia|\bngc\b|torch")
+_DRIVER: Final = re.compile(r"(?i)driver")
 _RESERVED: Final = re.compile(r"(?i)reserved")  # what is kept back from jobs
 
 
@@ -132,6 +141,22 @@ def raises_limit(text: str, entries: tuple[str, ...]) -> bool:
         return _RAISED.search(text) is not None
     before, after = ("before", "after") if found["before"] is not None else ("old", "now")
     return _size(found, after) >= _size(found, before)
+
+
+def made_older(text: str) -> bool | None:
+    """Whether the report of a change says that a version is older than before; None where it says neither."""
+    if _OLDER.search(text) is not None:
+        return True
+    found = _VERSIONS.search(text)
+    if found is not None:
+        before, after = (tuple(map(int, found[name].split("."))) for name in ("before", "after"))
+        return None if before == after else after < before
+    return None if _NEWER.search(text) is None else False
+
+
+def is_of_cuda(text: str) -> bool:
+    """Whether the report of a change names CUDA or what holds a version of it, and no driver."""
+    return _OF_CUDA.search(text) is not None and _DRIVER.search(text) is None
 
 
 def _is_version(found: re.Match[str]) -> bool:

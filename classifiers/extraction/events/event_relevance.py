@@ -242,6 +242,7 @@ def _job_evidence(
         pod_nodes=cache(lambda: nodes_of_pods(raw.node_events, is_own)),
         pods_that_began=cache(lambda: pods_that_began(raw.node_events)),
         own_causes=causes_of((hit for item in own for hit in item.hits), _POSSIBLE),
+        worked_before=raw.good_run is not None,
         names_processes=any(form in text for text in written for form in PROCESS_FORMS),
         ends_in_words=any(_ends_in_words(one, of_logs, own) for one, own in zip(streams, attributions, strict=True)),
     )

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.contracts import GoodRun, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.relevance.event_candidates import Reason
-from classifiers.relevance.event_words import raises_limit
+from classifiers.relevance.event_words import made_older, raises_limit
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.classifiers.relevance.test_node_events import END, event, job, judged
 
@@ -131,3 +131,49 @@ def test_other_authorities_explain_certificates_that_are_refused(error: str, cha
         f"{STEPS}requests.exceptions.SSLError: {error}\n" if "certificate" in error else f"{STEPS}ValueError: {error}\n"
     )
     assert (first(log, (change, "change", 7_200)) == change) is explains
+
+
+TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "worked", "explains"),
+    [
+        ("driver downgraded from 550.90 to 470.256", False, True),
+        ("nvidia driver rolled back, module reloaded", False, True),
+        ("GPU driver 550.54 to 535.60", False, True),
+        ("ansible: nvidia-driver 550 -> 470", False, True),
+        ("ansible: nvidia-driver 470 -> 550", False, False),
+        ("ansible: nvidia-driver 470 -> 550", True, False),
+        # A job may bring a newer CUDA itself.
+        ("CUDA base image updated: 12.4 -> 12.6", False, False),
+        ("CUDA base image updated: 12.4 -> 12.6", True, True),
+        ("CUDA base image rolled back: 12.6 -> 12.4", True, False),
+        ("monitoring base image updated: 12.4 -> 12.6", True, False),
+    ],
+)
+def test_a_driver_made_older_or_a_cuda_made_newer_explains_that_they_do_not_fit(
+    change: str, *, worked: bool, explains: bool
+) -> None:
+    job = JobFacts(status="failed", nodes=("gk1",), gpus=8, started_at=ENDED - timedelta(hours=1), ended_at=ENDED)
+    happened = (NodeEvent(change, ENDED - timedelta(hours=2), "gk1", "change"),)
+    good = GoodRun(frozenset()) if worked else None
+    case = RawCase(job, (LogStream(TOO_OLD, rank=0, node="gk1"),), node_events=happened, good_run=good)
+    begins = next(item.text for item in EXTRACTOR.extract(case).items if item.role == "initiating")
+    assert (begins == change) is explains
+
+
+@pytest.mark.parametrize(
+    ("text", "is_older"),
+    [
+        ("libnccl2 2.21.5-1+cuda12.4 -> 2.18.3-1+cuda12.1", True),
+        ("driver v570.2 => v570.10", False),
+        ("cuda 12.4 -> cuda 11.8", True),
+        ("driver reinstalled: 550.90 -> 550.90", None),
+        ("image of the pool updated", False),
+        ("reverted the image of the pool", True),
+        ("persistence mode set", None),
+    ],
+)
+def test_what_became_of_a_version(text: str, *, is_older: bool | None) -> None:
+    assert made_older(text) is is_older
