@@ -164,6 +164,8 @@ def tell_only_the_end(items: Sequence[EvidenceItem]) -> bool:
 def _tells_only_the_end(item: EvidenceItem) -> bool:
     if item.reports_exit and item.exception is None:
         return True
+    if item.role == "context" and item.from_scheduler:  # such as that it was killed, which says not why
+        return all(hit.role == "context" and hit.strength == "weak" for hit in item.hits)
     return item.role == "teardown" or (item.role == "context" and not item.hits)
 
 

@@ -1,11 +1,11 @@
 """The order of a case's evidence items, and the choice of a beginning."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from classifiers.extraction import training_progress
-from classifiers.extraction.benign_lines import is_harmless_item, is_variable
+from classifiers.extraction.benign_lines import is_harmless_item, is_python_warning, is_routine, is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import is_crash, relays_timeout
@@ -133,12 +133,14 @@ def _least_odds(leading: EvidenceItem, log_odds: LogOdds) -> float | None:
 def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds) -> EvidenceItem | None:
     """The line of a log with the most telling words, None if none has more than the least log odds."""
     best = None
+    after_warnings = _lines_after_warnings(items)
     for item in items:
         if item.role in {"initiating", "context"} and item.line_number is not None and not item.from_scheduler:
             odds = log_odds(item.message)
             if odds is None or odds <= least or _went_on(item):
                 continue
-            if not is_harmless_item(item) and not is_variable(item.message):
+            is_plain = item.role == "context" and _tells_nothing(item, after_warnings)
+            if not is_plain and not is_harmless_item(item) and not is_variable(item.message):
                 best, least = item, odds
     return best
 
@@ -155,11 +157,30 @@ def _went_on(item: EvidenceItem) -> bool:
 
 
 def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
-    """The first line that is no progress, of a log of so few lines that it must show the failure; else None."""
+    """The first line that tells something, of a log of so few lines that it must show the failure; else None.
+
+    Progress, warnings and what else any run prints tell nothing, also where a log has no other line.
+    """
     own = [item for item in items if not item.from_scheduler and item.line_number is not None]
-    if not own or len(own) > _SHORT_LOG or any(item.role != "context" for item in own):
+    if len(own) > _SHORT_LOG or any(item.role != "context" for item in own):
         return None
-    return next((item for item in own if training_progress.step_of(item.text) is None), own[0])
+    after_warnings = _lines_after_warnings(own)
+    return next((item for item in own if not _tells_nothing(item, after_warnings)), None)
+
+
+def _lines_after_warnings(items: Iterable[EvidenceItem]) -> frozenset[tuple[int, int | None]]:
+    """The streams and numbers of the lines that follow warnings of Python."""
+    warnings = (item for item in items if item.line_number is not None and is_python_warning(item.text))
+    return frozenset((item.stream, (item.line_number or 0) + 1) for item in warnings)
+
+
+def _tells_nothing(item: EvidenceItem, after_warnings: frozenset[tuple[int, int | None]]) -> bool:
+    """Whether a line is progress, of a warning, or what any run prints; no entry or exception speaks against it."""
+    if training_progress.step_of(item.text) is not None:
+        return True
+    if item.text[:1].isspace() and (item.stream, item.line_number) in after_warnings:
+        return True  # the line of code at which Python warns
+    return not item.hits and item.exception is None and is_routine(item.text)
 
 
 def _promote_consequences(consequences: Sequence[EvidenceItem]) -> bool:

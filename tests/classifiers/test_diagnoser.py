@@ -104,6 +104,22 @@ def test_that_a_job_ended_tells_no_side(diagnoser: Diagnoser, facts: dict[str, A
     assert "no log was given" in verdict.missing
 
 
+@pytest.mark.parametrize("exit_code", [1, 137])
+@pytest.mark.parametrize(
+    "log",
+    [
+        "WARNING:tensorflow:From train.py:12: The name tf.Session is deprecated. Please use tf.compat.v1.Session.\n",
+        "/opt/x.py:5: DeprecationWarning: pkg_resources is deprecated as an API\n  import pkg_resources\n",
+        "n1:23:23 [0] NCCL INFO Bootstrap : Using eth0:10.1.0.7<0>\nn1:23:23 [0] NCCL INFO Init COMPLETE\n",
+        "step 1 loss 2.4\nstep 2 loss 2.1\n",
+    ],
+)
+def test_what_any_run_prints_tells_no_side(diagnoser: Diagnoser, log: str, exit_code: int) -> None:
+    job = JobFacts(status="failed", exit_code=exit_code)
+    [verdict] = diagnoser.diagnose([RawCase(job=job, streams=(LogStream(log, rank=0),))])
+    assert verdict.confidence <= 0.5
+
+
 def test_a_launcher_s_report_of_an_exit_tells_no_side_and_an_error_before_it_does(diagnoser: Diagnoser) -> None:
     report = "srun: error: n1: task 0: Exited with exit code 1"
     alone, after = diagnoser.diagnose([raw(report), raw(f"{labelled('key', 3).raw.streams[0].text}\n{report}")])

@@ -95,7 +95,7 @@ class MemoryEntry:
 def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
     """What a failure is recognised by; `fingerprint` is that of the packaged model's verdict."""
     first = [one for one in extracted.items if one.role == "initiating" and not one.derived]
-    telling = [one for one in first if not _is_report(one) and not _is_only_progress(one)]
+    telling = [one for one in first if not _is_report(one)]
     if not telling:
         # A launcher reports the end of a process in the same words whatever ended it, and a fingerprint without a
         # first line is that of all failures that show nothing.
@@ -106,11 +106,6 @@ def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
     # Of other names the mask takes all: a hyphen may also join words that tell failures apart.
     hosts = [one for name in extracted.case.job.nodes for one in {name, name.partition(".")[0]} if "-" in one]
     return FailureKeys(fingerprint, tuple(_line_keys(one, hosts) for one in telling[:KEY_LINES]))
-
-
-def _is_only_progress(item: EvidenceItem) -> bool:
-    """Whether a line of a log that shows nothing else reports a step, as the logs of other programs do."""
-    return item.onset == Onset.ONLY_LINE and training_progress.step_of(item.message) is not None
 
 
 def _is_report(item: EvidenceItem) -> bool:
