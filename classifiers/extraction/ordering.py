@@ -1,16 +1,16 @@
 """The order of a case's evidence items, and the choice of a beginning."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
-from classifiers.extraction import training_progress
-from classifiers.extraction.benign_lines import is_harmless_item, is_python_warning, is_routine, is_variable
+from classifiers.extraction.benign_lines import is_harmless_item, is_variable
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_roles import announces_retry, is_present
 from classifiers.extraction.line_shapes import is_crash, relays_timeout
 from classifiers.extraction.observations.phases import MISSED_HEARTBEATS
 from classifiers.extraction.onset import Onset
+from classifiers.extraction.sampled_lines import lines_after_warnings, only_line, tells_nothing
 from classifiers.relevance.entry_groups import ended_by_request
 from classifiers.taxonomy import Role
 
@@ -35,7 +35,6 @@ _MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 4, "cascade": 8, "teardow
 _MOST_BEGINNINGS: Final = 4
 _FIRST_RANKS: Final = 3  # of the ranks that complain at once, so many count as first
 _AT_ONCE_S: Final = 2.0
-_SHORT_LOG: Final = 3  # lines
 _NO_TIME: Final = 1e12  # sorts last
 # Of a beginning whose own words count against it: log odds by which another line's words have to lead (held-out kinds
 # among neutral lines: with these, few first lines are lost for the many that are found).
@@ -133,13 +132,13 @@ def _least_odds(leading: EvidenceItem, log_odds: LogOdds) -> float | None:
 def _most_telling(items: Sequence[EvidenceItem], least: float, log_odds: LogOdds) -> EvidenceItem | None:
     """The line of a log with the most telling words, None if none has more than the least log odds."""
     best = None
-    after_warnings = _lines_after_warnings(items)
+    after_warnings = lines_after_warnings(items)
     for item in items:
         if item.role in {"initiating", "context"} and item.line_number is not None and not item.from_scheduler:
             odds = log_odds(item.message)
             if odds is None or odds <= least or _went_on(item):
                 continue
-            is_plain = item.role == "context" and _tells_nothing(item, after_warnings)
+            is_plain = item.role == "context" and tells_nothing(item, after_warnings)
             if not is_plain and not is_harmless_item(item) and not is_variable(item.message):
                 best, least = item, odds
     return best
@@ -154,33 +153,6 @@ def _is_explained(item: EvidenceItem, leading: EvidenceItem) -> bool:
 def _went_on(item: EvidenceItem) -> bool:
     """Whether the run went on after a line, or tried again and so got over it."""
     return item.survived or item.onset is Onset.DEMOTED
-
-
-def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
-    """The first line that tells something, of a log of so few lines that it must show the failure; else None.
-
-    Progress, warnings and what else any run prints tell nothing, also where a log has no other line.
-    """
-    own = [item for item in items if not item.from_scheduler and item.line_number is not None]
-    if len(own) > _SHORT_LOG or any(item.role != "context" for item in own):
-        return None
-    after_warnings = _lines_after_warnings(own)
-    return next((item for item in own if not _tells_nothing(item, after_warnings)), None)
-
-
-def _lines_after_warnings(items: Iterable[EvidenceItem]) -> frozenset[tuple[int, int | None]]:
-    """The streams and numbers of the lines that follow warnings of Python."""
-    warnings = (item for item in items if item.line_number is not None and is_python_warning(item.text))
-    return frozenset((item.stream, (item.line_number or 0) + 1) for item in warnings)
-
-
-def _tells_nothing(item: EvidenceItem, after_warnings: frozenset[tuple[int, int | None]]) -> bool:
-    """Whether a line is progress, of a warning, or what any run prints; no entry or exception speaks against it."""
-    if training_progress.step_of(item.text) is not None:
-        return True
-    if item.text[:1].isspace() and (item.stream, item.line_number) in after_warnings:
-        return True  # the line of code at which Python warns
-    return not item.hits and item.exception is None and is_routine(item.text)
 
 
 def _promote_consequences(consequences: Sequence[EvidenceItem]) -> bool:

@@ -1,6 +1,7 @@
-"""Lines near the beginning and end of each log, shown where little else was found."""
+"""Lines near the beginning and end of each log, shown where little else was found, and which of them tell something."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from classifiers.extraction import benign_lines, training_progress
@@ -20,6 +21,12 @@ _BACK: Final = 2_500
 _FIRST_LINES: Final = 2
 _LAST_LINES: Final = 6
 _LINE_LENGTH: Final = 2_000
+_SHORT_LOG: Final = 3  # lines
+# A command names itself before its errors, in whatever language (GNU coding standards, "Formatting Error Messages").
+_OF_COMMAND: Final = re.compile(
+    r"(?:/[\w./-]{1,40}/)?(?:cp|mv|rm|ln|mkdir|rmdir|cat|ls|dd|df|du|cut|sort|sed|awk|gawk|grep|find|xargs|touch|chmod|chown"
+    r"|tar|gzip|unzip|xz|zstd|rsync|scp|ssh|curl|wget|git|make|gcc|g\+\+|cc|ld|bash|sh|sudo|su|env|mount|umount): \S"
+)
 
 
 def sample_ends(streams: Sequence[StreamText], items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
@@ -60,6 +67,35 @@ def last_of_only_log(streams: Sequence[StreamText], items: Sequence[EvidenceItem
     if benign_lines.is_benign(line) or is_overcome(line):
         return None
     return next((item for item in items if item.stream == logs[0].index and item.offset == begin), None)
+
+
+def only_line(items: Sequence[EvidenceItem]) -> EvidenceItem | None:
+    """The first line that tells something, of a log of so few lines that it must show the failure; else None.
+
+    Progress, warnings and what else any run prints tell nothing, also where a log has no other line.
+    """
+    own = [item for item in items if not item.from_scheduler and item.line_number is not None]
+    if len(own) > _SHORT_LOG or any(item.role != "context" for item in own):
+        return None
+    after_warnings = lines_after_warnings(own)
+    telling = [item for item in own if not tells_nothing(item, after_warnings)]
+    return next((item for item in telling if _OF_COMMAND.match(item.message)), telling[0] if telling else None)
+
+
+def lines_after_warnings(items: Iterable[EvidenceItem]) -> frozenset[tuple[int, int | None]]:
+    """The streams and numbers of the lines that follow warnings of Python."""
+    warnings = (item for item in items if item.line_number is not None and benign_lines.is_python_warning(item.text))
+    return frozenset((item.stream, (item.line_number or 0) + 1) for item in warnings)
+
+
+def tells_nothing(item: EvidenceItem, after_warnings: frozenset[tuple[int, int | None]]) -> bool:
+    """Whether a line is progress, of a warning, or what any run prints, and has no telling entry or exception."""
+    if training_progress.step_of(item.text) is not None:
+        return True
+    if item.text[:1].isspace() and (item.stream, item.line_number) in after_warnings:
+        return True  # the line of code at which Python warns
+    is_plain = item.exception is None and all(hit.strength == "weak" for hit in item.hits)
+    return is_plain and benign_lines.is_routine(item.text)
 
 
 def _context_item(stream: StreamText, offset: int, number: int, line: str, position: int) -> EvidenceItem:

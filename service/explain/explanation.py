@@ -87,12 +87,22 @@ class Explanation:
     def shows_failure(self) -> bool:
         """Whether anything shows the failure: a known message, words of failure, or how the job ended.
 
+        Where the person says that it ended with an exit code, any line that may be a beginning does.
+
         Of a log without any, the classifier takes the last lines, which may be the end of a run without failure.
         """
-        return self.end.status is not Status.FAILED or any(
+        if self.end.status is not Status.FAILED:
+            return True
+        is_given = "exit_code" in self.given and self.end.exit_code != 0
+        return any(
             line.role != "context"
             and not _is_fact(line)
-            and (line.signature is not None or line.stream in TITLES or contains_any(line.text.lower(), _FAILURE_WORDS))
+            and (
+                is_given
+                or line.signature is not None
+                or line.stream in TITLES
+                or contains_any(line.text.lower(), _FAILURE_WORDS)
+            )
             for line in self.body.evidence
         )
 

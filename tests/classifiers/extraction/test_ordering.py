@@ -10,6 +10,7 @@ from classifiers.extraction.demotion import survival
 from classifiers.extraction.evidence_items import EvidenceItem, fold_repeats
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.progress_lines import ProgressLines
+from classifiers.extraction.sampled_lines import only_line
 from classifiers.taxonomy import Role
 
 
@@ -155,3 +156,25 @@ def test_attempts_that_the_run_survived_or_of_another_rank_do_not_lead() -> None
             error_words=frozenset({"fail"}), **changes,
         )  # fmt: skip
         assert not ordering.promote_first_mention([last, first])
+
+
+@pytest.mark.parametrize(
+    ("lines", "begins"),
+    [
+        (["job 7 begins", "weights are of another shape"], "job 7 begins"),
+        # A command names itself before its errors, whatever the language.
+        (
+            ["\u958b\u59cb", "cp: '/a.txt' \u3092 stat \u3067\u304d\u307e\u305b\u3093"],
+            "cp: '/a.txt' \u3092 stat \u3067\u304d\u307e\u305b\u3093",
+        ),
+        (["run.sh: warning: setlocale: LC_ALL: cannot change locale (xx)", "out of cheese"], "out of cheese"),
+        (["/a.py:5: FutureWarning: old", "  import pkg_resources"], None),
+        (["n1:23:23 [0] NCCL INFO Init COMPLETE", "step 1 loss 2.0"], None),
+    ],
+)
+def test_the_line_of_a_short_log_that_shows_the_failure_is_no_warning_or_progress(
+    lines: list[str], begins: str | None
+) -> None:
+    items = [item(text, "context", position=number) for number, text in enumerate(lines)]
+    found = only_line(items)
+    assert (None if found is None else found.text) == begins

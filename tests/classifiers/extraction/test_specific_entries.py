@@ -61,3 +61,28 @@ def test_a_right_that_a_daemon_lacks_on_its_own_path_is_no_matter_of_the_user() 
     line = "slurmstepd: error: open /sys/fs/cgroup/job_8/memory.max: Permission denied"
     assert "paths.of-daemon" in entries_of_first_line(line)
     assert "paths.of-daemon" not in entries_of_first_line("slurmstepd: error: open /home/ana/x: Permission denied")
+
+
+@pytest.mark.parametrize(
+    ("log", "entry"),
+    [
+        (
+            "cp: Aufruf von stat f\u00fcr 'a' nicht m\u00f6glich: Datei oder Verzeichnis nicht gefunden",
+            "python.file-not-found",
+        ),
+        ("ls: a: Aucun fichier ou dossier de ce type", "python.file-not-found"),
+        ("mkdir: no se puede crear el directorio: Permiso denegado", "python.permission"),
+        ("cp: Auf dem Ger\u00e4t ist kein Speicherplatz mehr verf\u00fcgbar", "python.no-space"),
+        ("touch: impossible: Syst\u00e8me de fichiers accessible en lecture seulement", "python.read-only"),
+        ("ssh: connect to host n1 port 22: Verbindungsaufbau abgelehnt", "python.connection-refused"),
+        ("OSError: [Errno 5] Eingabe-/Ausgabefehler", "python.io-error"),
+        ("run.sh: Zeile 3: nvcc: Kommando nicht gefunden.", "shell.command-not-found"),
+    ],
+)
+def test_messages_of_the_system_in_other_languages_are_the_same_messages(log: str, entry: str) -> None:
+    assert entry in entries_of_first_line(log)
+
+
+@pytest.mark.parametrize("end", ["Exiting with failure status due to previous errors", "Beende mit Fehlerstatus"])
+def test_that_tar_ends_because_of_an_error_comes_after_the_error(end: str) -> None:
+    assert entries_of_first_line(f"tar: a: Wrote only 3072 of 10240 bytes\ntar: {end}") == {"storage.short-write"}

@@ -259,6 +259,12 @@ def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_pat
     assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", text))
 
 
+def test_a_log_in_another_language_shows_the_failure_that_its_exit_code_tells(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "train.log", "cp: '/a.txt' \u3092 stat \u3067\u304d\u307e\u305b\u3093\n")
+    assert "these logs show no failure" in explain.text(path)
+    assert "these logs show no failure" not in explain.text(path, "--exit-code", 1)
+
+
 def test_the_place_where_an_exception_was_raised_is_that_of_the_own_code(explain: Explain, tmp_path: Path) -> None:
     text = (
         "Traceback (most recent call last):\n"
