@@ -54,7 +54,6 @@ _STEP: Final = (
     r"|error: (?:subprocess-exited-with-error|metadata-generation-failed|could not compile |test failed, to rerun"
     r"|aborting due to|failed to run custom build command|command '[^']{1,300}' failed with exit|failed to push some)"
     r"|ERROR: Failed building wheel|Found \d{1,6} errors?\b|BUILD FAIL(?:ED|URE)\b|Errors while running CTest"
-    r"|(?:/\S{1,40}/)?g?tar: (?:Exiting with failure status|Error is not recoverable|Beende mit Fehlerstatus)"
     r"|##\[error\]Process completed with exit code|-- Configuring incomplete, errors occurred|test result: FAILED"
     r"|\d{1,3}% tests passed, |\d{1,6} errors?(?: generated\.)?$"
 )

@@ -208,6 +208,7 @@ def demote_consequences(extraction: Extraction) -> None:
     survival.demote_earlier_attempts(extraction.items, of_attempts)
     several = [one is not None and one.has_several_ranks for one in extraction.attributions]
     survival.demote_after_loss(extraction.items, several)
+    survival.demote_cancellations(extraction.items)
     demote_missing_parts(extraction.items)
     demote_unreadable(extraction.items)
     demote_other_jobs(extraction.items, extraction.raw.job.job_id, extraction.log_texts)

@@ -46,6 +46,8 @@ _LINES_BEFORE_ABORT: Final = 40  # a stack is printed between the reason and the
 _ATTEMPT_RANGE: Final = 65_536  # characters in which the first time of an attempt is looked for
 _RESTARTED_AFTER_S: Final = 60.0  # clocks of nodes and logs agree to half of it (judgement)
 _RANKS_WITH_SAME_WORDS: Final = 3  # as many ranks print start-up words alike (judgement)
+# Characters that Python prints between two exceptions of which one led to the other.
+_BETWEEN_CHAINED: Final = 120
 
 
 def demote_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
@@ -229,6 +231,27 @@ def demote_after_loss(items: Sequence[EvidenceItem], several_ranks: Sequence[boo
         )
         if first is not None:  # no line shows why
             first.role, first.onset = "initiating", Onset.PROCESS_END
+
+
+def demote_cancellations(items: Sequence[EvidenceItem]) -> None:
+    """Withdraw the cancelling of a task where the time limit that cancelled it is reported.
+
+    CPython's `asyncio.timeout` raises a TimeoutError from the CancelledError of the task: the first of the two
+    exceptions only says how the limit was applied (asyncio/timeouts.py).
+
+    Args:
+        items: all items; changed in place.
+    """
+    limits = [item for item in items if item.role == "initiating" and _class_of(item) == "TimeoutError"]
+    for item in items:
+        if item.role == "initiating" and _class_of(item) == "CancelledError":
+            gaps = (one.start_offset - item.offset for one in limits if one.stream == item.stream)
+            if any(0 < gap <= len(item.text) + _BETWEEN_CHAINED for gap in gaps):
+                item.role, item.onset = "context", Onset.DEMOTED
+
+
+def _class_of(item: EvidenceItem) -> str:
+    return (item.exception or "").rpartition(".")[2]
 
 
 def _process_of(item: EvidenceItem, several_ranks: Sequence[bool]) -> tuple[int, int | None]:

@@ -83,6 +83,10 @@ def test_messages_of_the_system_in_other_languages_are_the_same_messages(log: st
     assert entry in entries_of_first_line(log)
 
 
-@pytest.mark.parametrize("end", ["Exiting with failure status due to previous errors", "Beende mit Fehlerstatus"])
-def test_that_tar_ends_because_of_an_error_comes_after_the_error(end: str) -> None:
-    assert entries_of_first_line(f"tar: a: Wrote only 3072 of 10240 bytes\ntar: {end}") == {"storage.short-write"}
+@pytest.mark.parametrize(
+    "message",
+    ["a: Wrote only 3072 of 10240 bytes", "a: Nur 3072 von 10240 Bytes geschrieben", "a: seulement 9 octets sur 16"],
+)
+def test_that_a_file_was_written_in_part_leads_that_the_archiver_ends(message: str) -> None:
+    log = f"tar: {message}\ntar: Exiting with failure status due to previous errors"
+    assert entries_of_first_line(log) == {"storage.short-write"}

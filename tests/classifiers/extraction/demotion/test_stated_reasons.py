@@ -56,3 +56,13 @@ def test_devices_that_a_command_hides_are_not_lost(chosen: str) -> None:
 def test_parts_of_the_driver_that_a_job_installs_are_its_own() -> None:
     assert leading("+ apt-get install -y nvidia-utils-550", DIFFERS) == "nvidia.own-driver-parts-differ"
     assert leading("+ apt-get install -y git", DIFFERS) == "nvidia.nvml-mismatch"
+
+
+@pytest.mark.parametrize(("limit", "first"), [(True, "TimeoutError"), (False, "asyncio.exceptions.CancelledError")])
+def test_the_limit_that_cancelled_a_task_leads_that_it_was_cancelled(*, limit: bool, first: str) -> None:
+    frame = 'Traceback (most recent call last):\n  File "/home/ana/a.py", line 7, in main\n    await queue.get()\n'
+    log = f"{frame}asyncio.exceptions.CancelledError\n"
+    if limit:
+        log += f"\nThe above exception was the direct cause of the following exception:\n\n{frame}TimeoutError\n"
+    items = EXTRACTOR.extract(RawCase(JobFacts(status="failed"), (LogStream(log, rank=0),))).items
+    assert next(item.text for item in items if item.role == "initiating") == first
