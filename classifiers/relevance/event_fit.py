@@ -33,7 +33,7 @@ from classifiers.relevance.event_rules import (
     leads_to,
 )
 from classifiers.relevance.event_times import BUFFERED_S, READ_AHEAD_S
-from classifiers.relevance.event_words import is_of_cuda, made_older, raises_limit
+from classifiers.relevance.event_words import changes_library_of, is_of_driver, made_older, raises_limit
 from classifiers.relevance.words_in_text import quotes
 
 # Judgement: steps are logged so much later at the latest than a device got slower.
@@ -263,14 +263,19 @@ class EventFit:
         return is_named or _is_of_path(one, self._job) or any(map(self._job.mentions, versions))
 
     def _is_of_version(self, one: Candidate, shown: frozenset[str]) -> bool:
-        """Whether a version was made older or newer that no longer fits what the failure shows.
+        """Whether a driver or library of the job's nodes was made older or newer and no longer fits what failed.
 
-        A job may bring a newer CUDA itself: what the platform made newer counts where the same job succeeded before.
+        A job may bring a newer library itself: what the platform made newer counts where the same job succeeded before.
         """
-        is_older = made_older(one.event.text)
+        text, job = one.event.text, self._job
+        is_older = made_older(text)
         if is_older is None or shown.isdisjoint(explained_by_version(one.event.entries, is_older=is_older)):
             return False
-        return is_older or (self._job.worked_before and is_of_cuda(one.event.text))
+        if is_named_like_nodes(one, job) and not names_node_of(one, job):
+            return False
+        if is_of_driver(text):
+            return is_older
+        return (is_older or job.worked_before) and changes_library_of(text, job.failure_text())
 
 
 def _is_of_user(cause: str) -> bool:

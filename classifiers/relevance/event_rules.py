@@ -67,8 +67,9 @@ class EventRule:
         shared: whether what it names serves all jobs, so that it may be a pod of another one.
         explains: ids of the catalogue entries that it makes a log show.
         explains_named: further ones, which count where the lines of the failure name something that the event names.
-        explains_older: further ones, which count where the event says that a version was made older.
-        explains_newer: further ones, which count where it says that one of CUDA was made newer, and the same job
+        explains_older: further ones, which count where the event says that a driver, or a library that the failure
+            names, was made older.
+        explains_newer: further ones, which count where it says that such a library was made newer, and the same job
             succeeded before.
         explains_at_once: further ones, which count where the failure shows at once after the event, as programs alone
             may be the cause of them too.

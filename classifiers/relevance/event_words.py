@@ -118,12 +118,20 @@ _RAISED: Final = re.compile(r"(?i)\b(?:rais(?:ed|ing)|increas(?:ed|ing)|doubled|
 # A version, and what became of it.
 _VERSIONS: Final = re.compile(
     r"(?<![\w.])[vr]?(?P<before>\d{1,4}(?:\.\d{1,6}){0,3})[\w.+~-]{0,30} ?(?:->|=>|\u2192|to|replaced by) ?"
-    r"(?:[a-z][a-z+_-]{1,30}[ -])?[vr]?(?P<after>\d{1,4}(?:\.\d{1,6}){0,3})(?![\w:])"
+    r"(?:[a-z][a-z+_-]{1,30}[ /-])?[vr]?(?P<after>\d{1,4}(?:\.\d{1,6}){0,3})(?![\w:])"
 )
 _OLDER: Final = re.compile(r"(?i)\b(?:downgrad\w+|roll(?:ed|ing|s)?[ -]?back|revert\w*|back(?:ed|ing) out)\b")
 _NEWER: Final = re.compile(r"(?i)\b(?:upgrad\w+|updat\w+|bump\w*)\b")
-_OF_CUDA: Final = re.compile(r"(?i)cuda|nvidia|\bngc\b|torch")
 _DRIVER: Final = re.compile(r"(?i)driver")
+# Libraries by what a change of them names, with what a failure names that is of them.
+_LIBRARIES: Final = (
+    (re.compile(r"(?i)nccl"), ("nccl",)),
+    (re.compile(r"(?i)cudnn"), ("cudnn",)),
+    (re.compile(r"(?i)cuda\b|cuda-|toolkit|\bngc\b"),
+     ("cuda", "nvidia", "cublas", "cudart", "cufft", "cusparse", "cusolver", "curand", "nvrtc", "nvjitlink")),
+    (re.compile(r"(?i)glibc\b|libc6"), ("glibc_",)),
+    (re.compile(r"(?i)libstdc\+\+|\bgcc"), ("glibcxx", "cxxabi", "libstdc++")),
+)  # fmt: skip
 _RESERVED: Final = re.compile(r"(?i)reserved")  # what is kept back from jobs
 
 
@@ -154,9 +162,20 @@ def made_older(text: str) -> bool | None:
     return None if _NEWER.search(text) is None else False
 
 
-def is_of_cuda(text: str) -> bool:
-    """Whether the report of a change names CUDA or what holds a version of it, and no driver."""
-    return _OF_CUDA.search(text) is not None and _DRIVER.search(text) is None
+def is_of_driver(text: str) -> bool:
+    """Whether the report of a change names a driver."""
+    return _DRIVER.search(text) is not None
+
+
+def changes_library_of(text: str, failure: str) -> bool:
+    """Whether the report of a change names a library of which the lines of a failure name something.
+
+    Args:
+        text: the report.
+        failure: the lines.
+    """
+    low = failure.lower()
+    return any(name.search(text) is not None and any(word in low for word in words) for name, words in _LIBRARIES)
 
 
 def _is_version(found: re.Match[str]) -> bool:

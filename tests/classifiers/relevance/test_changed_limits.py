@@ -134,33 +134,49 @@ def test_other_authorities_explain_certificates_that_are_refused(error: str, cha
 
 
 TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).\n"
+NO_SYMBOL = "ImportError: /opt/torch/lib/libtorch_cuda.so: undefined symbol: ncclMemAlloc\n"
+NO_CUBLAS = "OSError: libcublas.so.12: cannot open shared object file: No such file or directory\n"
 
 
 @pytest.mark.parametrize(
-    ("change", "worked", "explains"),
+    ("log", "change", "worked", "explains"),
     [
-        ("driver downgraded from 550.90 to 470.256", False, True),
-        ("nvidia driver rolled back, module reloaded", False, True),
-        ("GPU driver 550.54 to 535.60", False, True),
-        ("ansible: nvidia-driver 550 -> 470", False, True),
-        ("ansible: nvidia-driver 470 -> 550", False, False),
-        ("ansible: nvidia-driver 470 -> 550", True, False),
-        # A job may bring a newer CUDA itself.
-        ("CUDA base image updated: 12.4 -> 12.6", False, False),
-        ("CUDA base image updated: 12.4 -> 12.6", True, True),
-        ("CUDA base image rolled back: 12.6 -> 12.4", True, False),
-        ("monitoring base image updated: 12.4 -> 12.6", True, False),
+        (TOO_OLD, "driver downgraded from 550.90 to 470.256", False, True),
+        (TOO_OLD, "nvidia driver rolled back, module reloaded", False, True),
+        (TOO_OLD, "GPU driver 550.54 to 535.60", False, True),
+        (TOO_OLD, "ansible: nvidia-driver 550 -> 470", False, True),
+        (TOO_OLD, "ansible: nvidia-driver 470 -> 550", False, False),
+        (TOO_OLD, "ansible: nvidia-driver 470 -> 550", True, False),
+        # A job may bring a newer library itself.
+        (TOO_OLD, "CUDA base image updated: 12.4 -> 12.6", False, False),
+        (TOO_OLD, "CUDA base image updated: 12.4 -> 12.6", True, True),
+        (TOO_OLD, "CUDA base image rolled back: 12.6 -> 12.4", True, False),
+        (TOO_OLD, "monitoring base image updated: 12.4 -> 12.6", True, False),
+        (NO_SYMBOL, "apt: libnccl2 2.21.5 -> 2.18.3 downgraded", False, True),
+        (NO_SYMBOL, "apt: libnccl2 2.18.3 -> 2.21.5 upgraded", False, False),
+        (NO_SYMBOL, "apt: libnccl2 2.18.3 -> 2.21.5 upgraded", True, True),
+        (NO_SYMBOL, "apt: libcudnn9 9.1.0 -> 8.9.2 downgraded", False, False),
+        (NO_CUBLAS, "module default cuda/12.4 -> cuda/11.8", False, True),
     ],
 )
-def test_a_driver_made_older_or_a_cuda_made_newer_explains_that_they_do_not_fit(
-    change: str, *, worked: bool, explains: bool
+def test_a_driver_or_library_that_was_made_older_or_newer_explains_that_versions_do_not_fit(
+    log: str, change: str, *, worked: bool, explains: bool
 ) -> None:
+    assert (begins_with(change, log, "gk1", worked=worked) == change) is explains
+
+
+@pytest.mark.parametrize(("node", "explains"), [("gk1", True), (None, True), ("ops", True), ("gk7", False)])
+def test_a_driver_of_a_node_of_other_jobs_explains_nothing(node: str | None, *, explains: bool) -> None:
+    change = "driver downgraded from 550.90 to 470.256"
+    assert (begins_with(change, TOO_OLD, node, worked=True) == change) is explains
+
+
+def begins_with(change: str, log: str, node: str | None, *, worked: bool) -> str:
     job = JobFacts(status="failed", nodes=("gk1",), gpus=8, started_at=ENDED - timedelta(hours=1), ended_at=ENDED)
-    happened = (NodeEvent(change, ENDED - timedelta(hours=2), "gk1", "change"),)
+    happened = (NodeEvent(change, ENDED - timedelta(hours=2), node, "change"),)
     good = GoodRun(frozenset()) if worked else None
-    case = RawCase(job, (LogStream(TOO_OLD, rank=0, node="gk1"),), node_events=happened, good_run=good)
-    begins = next(item.text for item in EXTRACTOR.extract(case).items if item.role == "initiating")
-    assert (begins == change) is explains
+    case = RawCase(job, (LogStream(log, rank=0, node="gk1"),), node_events=happened, good_run=good)
+    return next(item.text for item in EXTRACTOR.extract(case).items if item.role == "initiating")
 
 
 @pytest.mark.parametrize(
@@ -169,6 +185,7 @@ def test_a_driver_made_older_or_a_cuda_made_newer_explains_that_they_do_not_fit(
         ("libnccl2 2.21.5-1+cuda12.4 -> 2.18.3-1+cuda12.1", True),
         ("driver v570.2 => v570.10", False),
         ("cuda 12.4 -> cuda 11.8", True),
+        ("cuda/11.8 -> cuda/12.4", False),
         ("driver reinstalled: 550.90 -> 550.90", None),
         ("image of the pool updated", False),
         ("reverted the image of the pool", True),
