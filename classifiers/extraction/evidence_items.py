@@ -164,9 +164,12 @@ def tell_only_the_end(items: Sequence[EvidenceItem]) -> bool:
 def _tells_only_the_end(item: EvidenceItem) -> bool:
     if item.reports_exit and item.exception is None:
         return True
-    if item.role == "context" and item.from_scheduler:  # such as that it was killed, which says not why
+    if item.role != "context":
+        return item.role == "teardown"
+    if item.from_scheduler:  # such as that it was killed, which says not why
         return all(hit.role == "context" and hit.strength == "weak" for hit in item.hits)
-    return item.role == "teardown" or (item.role == "context" and not item.hits)
+    # The entry of a beginning does not count on a line that is none, such as a warning of any run.
+    return all(hit.role == "initiating" and item.line_number is not None for hit in item.hits)
 
 
 def without_numbers(text: str) -> str:

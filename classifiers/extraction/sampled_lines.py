@@ -94,7 +94,7 @@ def tells_nothing(item: EvidenceItem, after_warnings: frozenset[tuple[int, int |
         return True
     if item.text[:1].isspace() and (item.stream, item.line_number) in after_warnings:
         return True  # the line of code at which Python warns
-    is_plain = item.exception is None and all(hit.strength == "weak" for hit in item.hits)
+    is_plain = item.exception is None and all(hit.strength != "decisive" for hit in item.hits)
     return is_plain and benign_lines.is_routine(item.text)
 
 

@@ -112,6 +112,10 @@ def test_that_a_job_ended_tells_no_side(diagnoser: Diagnoser, facts: dict[str, A
         "/opt/x.py:5: DeprecationWarning: pkg_resources is deprecated as an API\n  import pkg_resources\n",
         "n1:23:23 [0] NCCL INFO Bootstrap : Using eth0:10.1.0.7<0>\nn1:23:23 [0] NCCL INFO Init COMPLETE\n",
         "step 1 loss 2.4\nstep 2 loss 2.1\n",
+        "libibverbs: Warning: couldn't load driver 'libmlx4.so': libmlx4.so: No such file or directory\n",
+        "wandb: Currently logged in as: ana. Use `wandb login --relogin` to force relogin\n",
+        "OMP: Info #276: omp_set_nested routine deprecated, please use omp_set_max_active_levels instead.\n",
+        'perl: warning: Setting locale failed.\n\tLC_ALL = "xx"\n    are supported and installed on your system.\n',
     ],
 )
 def test_what_any_run_prints_tells_no_side(diagnoser: Diagnoser, log: str, exit_code: int) -> None:
