@@ -1,16 +1,20 @@
-"""Settings as texts: read from variables of the environment and files with secrets, and shown without secrets."""
+"""Settings as texts: read from variables of the environment and from files, and shown without secrets."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from classifiers.redaction import redact
+from classifiers.regular_file import read_regular
 from service import setting_checks
-from service.errors import FieldError
+from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_"
 MOST_BYTES = 64 * 1024  # of a file with a secret (judgement)
+# Judgement: far above any file written by hand, and small enough to be read and checked at once.
+TOML_BYTES = 1024 * 1024
 # Prefixes of programs that read their own settings.
 OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_", "FAULTLINE_CLIENT_")
 
@@ -82,15 +86,40 @@ def given_values(given: Mapping[str, str], fields: Fields) -> tuple[dict[str, An
 def small_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file with a secret, without white space around it.
 
+    A pipe is read until its writers are gone, and not at all if there is none: it may come from a shell's `<(...)`.
+
     Raises:
         OSError: it can't be read.
         ValueError: it is no text, or longer than any secret: a device, or a log, has no end.
     """
-    with path.open("rb") as file:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # the opening never waits for a writer
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        os.set_blocking(descriptor, True)
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ValueError(f"longer than {MOST_BYTES} bytes")
     return content.decode(encoding).strip()
+
+
+def toml_text(path: Path, place: str) -> str:
+    """The text of a TOML file that people write.
+
+    Args:
+        path: the file.
+        place: what messages call it: the setting that names it and its path.
+
+    Raises:
+        ConfigurationError: it can't be read, is a device or a pipe, larger than 1 MiB, or not UTF-8.
+    """
+    try:
+        content, size = read_regular(path, TOML_BYTES)
+        if size > TOML_BYTES:
+            raise ConfigurationError(f"{place}: expected at most {TOML_BYTES:,} bytes")
+        return content.decode()
+    except OSError as error:
+        raise ConfigurationError(f"{place}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{place}: not TOML: not UTF-8 (at byte {error.start + 1:,})") from None
 
 
 def without_secrets(text: str) -> str:

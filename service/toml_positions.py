@@ -16,6 +16,7 @@ _TOKEN = re.compile(
 
 # A key of very many parts: tomllib takes time that grows with the square of their number.
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_TOO_LARGE = "a number that does not fit into 64 bits"
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
 
 
@@ -23,14 +24,35 @@ def loads(text: str) -> dict[str, Any]:
     """The content of a TOML text.
 
     Raises:
-        TOMLDecodeError: it is no TOML, or nested so deeply that the parser takes minutes or ends by a RecursionError.
+        TOMLDecodeError: it is no TOML, nested so deeply that the parser takes minutes or ends by a RecursionError, or
+            has a number that does not fit into 64 bits (no text can be made of one with thousands of digits).
     """
     if _LONG_KEY.search(text):
         raise tomllib.TOMLDecodeError("a key of too many parts")
     try:
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
     except RecursionError:
         raise tomllib.TOMLDecodeError("nested too deeply") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # of int(), for thousands of digits
+        raise tomllib.TOMLDecodeError(_TOO_LARGE) from None
+    if not all(-(2**63) <= number < 2**63 for number in _integers(found)):
+        raise tomllib.TOMLDecodeError(_TOO_LARGE)
+    return found
+
+
+def _integers(content: dict[str, Any]) -> Iterator[int]:
+    """All integers at any depth."""
+    waiting: list[Any] = [content]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, int):
+            yield one
 
 
 def line_of(text: str, path: Path) -> int | None:

@@ -19,7 +19,7 @@ from service.deliveries.channels.channel import OWNER, PLAIN_USER, Dedup, Severi
 from service.deliveries.channels.signing import key_of
 from service.deliveries.records import FailureFacts
 from service.errors import ConfigurationError
-from service.setting_texts import small_text
+from service.setting_texts import small_text, toml_text
 
 VARIABLE = "FAULTLINE_DELIVERY_FILE"
 REFERENCE = "file:/path or env:NAME (secrets do not stand in this file)"
@@ -307,11 +307,7 @@ def load(path: Path) -> DeliveryConfig:
     Raises:
         ConfigurationError: the file cannot be read, or a setting is invalid.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{VARIABLE}: {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-    return parse(text, str(path))
+    return parse(toml_text(path, f"{VARIABLE}: {path}"), str(path))
 
 
 def _is_address(text: str) -> bool:

@@ -14,6 +14,7 @@ from service import toml_positions
 from service.contracts.event import as_unreadable
 from service.errors import ConfigurationError, FieldError
 from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Sections, Span, Where
+from service.setting_texts import toml_text
 
 BUILT_IN = "built in"
 _LISTS = ("rule", "retrier")
@@ -258,8 +259,4 @@ def load(path: Path | None, *, setting: str | None = None) -> Policy:
     if path is None:
         return built_in()
     place = str(path) if setting is None else f"{setting}: {path}"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{place}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-    return parse(text, place)
+    return parse(toml_text(path, place), place)

@@ -28,15 +28,15 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from classifiers import signatures, taxonomy
-from classifiers.regular_file import read_regular
 from classifiers.signatures import Catalogue, CatalogueError, Signature
 from classifiers.taxonomy import Side
 from service import toml_positions
+from service.errors import ConfigurationError
+from service.setting_texts import toml_text
 
 VERSION: Final = 1
 # Judgement: far above any catalogue written by hand, and small enough to be read and checked at once.
 FILES_MOST: Final = 200
-FILE_BYTES: Final = 1024 * 1024
 ENTRIES_MOST: Final = 1_000
 PATTERN_MOST: Final = 1_000  # characters
 TEXT_MOST: Final = 500
@@ -145,11 +145,10 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
-    data = _content(path, name)
     try:
-        content = toml_positions.loads(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise CatalogueError(f"{name}: not TOML: not UTF-8 (at byte {error.start + 1:,})") from None
+        content = toml_positions.loads(toml_text(path, name))
+    except ConfigurationError as error:
+        raise CatalogueError(error.detail) from None
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{name}: not TOML: {error}") from None
     if "version" not in content:
@@ -162,16 +161,6 @@ def _tables(path: Path, name: str) -> list[Mapping[str, Any]]:
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         raise CatalogueError(f"{name}: signature: expected [[signature]] tables")
     return tables
-
-
-def _content(path: Path, name: str) -> bytes:
-    try:
-        data, size = read_regular(path, FILE_BYTES)
-    except OSError as error:
-        raise CatalogueError(f"{name}: {error.strerror or error}") from None
-    if size > FILE_BYTES:
-        raise CatalogueError(f"{name}: expected at most {FILE_BYTES:,} bytes")
-    return data
 
 
 def _entry(raw: Mapping[str, Any], file: str, where: str, packaged: Catalogue) -> OperatorEntry:

@@ -1,5 +1,6 @@
 """A configuration that would open the service stops it, and the message names the setting."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,49 @@ def test_a_file_of_a_secret_without_an_end_stops_the_start(
     set_environment(monkeypatch, tmp_path, AUDIT_KEY_FILE="/dev/zero")
     assert main(["serve", "--port", "0"]) == 2
     assert "FAULTLINE_AUDIT_KEY_FILE: expected a readable file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", ["AUDIT_KEY_FILE", "POLICY_FILE", "DELIVERY_FILE"])
+def test_a_pipe_without_a_writer_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, setting: str
+) -> None:
+    """The start waited for a writer for ever, without a message."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    set_environment(monkeypatch, tmp_path, **{setting: str(pipe)})
+    assert main(["serve", "--port", "0"]) == 2
+    assert f"FAULTLINE_{setting}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", ["POLICY_FILE", "DELIVERY_FILE"])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("device", "not a regular file"),
+        ("large", "expected at most 1,048,576 bytes"),
+        ("latin-1", "not TOML: not UTF-8 (at byte 12)"),
+    ],
+)
+def test_a_file_of_settings_without_an_end_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    setting: str,
+    kind: str,
+    message: str,
+) -> None:
+    """It was read until the memory was full."""
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    file = Path("/dev/zero") if kind == "device" else tmp_path / "file.toml"
+    if kind == "large":
+        with file.open("wb") as made:
+            made.truncate(64 << 30)
+    elif kind == "latin-1":
+        file.write_bytes(b'version = "\xe4"')
+    set_environment(monkeypatch, tmp_path, **{setting: str(file)})
+    assert main(["serve", "--port", "0"]) == 2
+    assert f"FAULTLINE_{setting}: {file}: {message}" in capsys.readouterr().err
 
 
 def certificate(folder: Path, kind: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.toml_positions import line_of
+from service.toml_positions import line_of, loads
 
 TEXT = """# a comment
 version = "1"
@@ -102,3 +102,15 @@ def test_the_work_grows_with_the_length_of_the_text(monkeypatch: pytest.MonkeyPa
     text = "\n".join(f"[table{number}]" for number in range(300))
     assert [line_of(text, (f"table{number}",)) for number in range(300)] == list(range(1, 301))
     assert parsed <= 2 * len(text)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, f"0x{'f' * 5_000}", str(2**63), str(-(2**63) - 1)])
+@pytest.mark.parametrize("text", ["a = {}", "a = [[{{b = {}}}]]", "[[a]]\nb.c = {}"])
+def test_a_number_that_toml_does_not_have_is_refused(text: str, number: str) -> None:
+    """Numbers of more than 4,300 digits were an error of the program: a traceback, or HTTP 500."""
+    with pytest.raises(tomllib.TOMLDecodeError, match="64 bits"):
+        loads(text.format(number))
+
+
+def test_every_number_of_64_bits_is_read() -> None:
+    assert loads(f"a = [{2**63 - 1}, {-(2**63)}, 1e300]\nb = true") == {"a": [2**63 - 1, -(2**63), 1e300], "b": True}

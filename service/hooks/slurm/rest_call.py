@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from service.clock import Clock
 from service.hooks.request import SchedulerUnavailable
+from service.setting_texts import small_text
 
 ANSWER_BYTES = 256 << 20  # enough for all jobs of a large cluster
 _PART = 1 << 16
@@ -104,7 +105,7 @@ def token_of(reference: str) -> Callable[[], str]:
     def read() -> str:
         kind, _, name = reference.partition(":")
         try:
-            token = (os.environ[name] if kind == "env" else Path(name).read_text(encoding="ascii")).strip()
+            token = (os.environ[name] if kind == "env" else small_text(Path(name), "ascii")).strip()
         except (KeyError, OSError, ValueError):
             raise SchedulerUnavailable(f"slurmrestd's token can't be read from {reference}") from None
         token = token.removeprefix("SLURM_JWT=")  # the format of `scontrol token`

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -258,3 +259,15 @@ def test_the_token_is_read_again_each_time(tmp_path: Path, monkeypatch: pytest.M
         read()
     monkeypatch.setenv("LAB_JWT", "three")
     assert token_of("env:LAB_JWT")() == "three"
+
+
+def test_a_token_file_without_an_end_is_not_read_to_the_end(tmp_path: Path) -> None:
+    """It was read until the memory was full; a pipe without a writer held up the hook for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    large = tmp_path / "large"
+    with large.open("wb") as made:
+        made.truncate(64 << 30)
+    for file in (pipe, large, Path("/dev/zero")):
+        with pytest.raises(SchedulerUnavailable):
+            token_of(f"file:{file}")()
