@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 2048
 LAG_EVERY_S = 10.0
 # A collection of this many new objects takes some 5 ms, during which no request is answered (measured).
 GC_THRESHOLDS = (10_000, 20, 20)
@@ -88,7 +87,7 @@ def _serve(parts: compose.ProcessServices, *, with_worker: bool) -> int:
             app = create_app(parts.web())
         name, taken = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
-        server = uvicorn.Server(
+        server = connections.BoundedServer(
             uvicorn.Config(
                 app,
                 host=host,
@@ -130,7 +129,7 @@ def bound(host: str, port: int) -> "Iterator[socket.socket]":
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(address)
-            listening.listen(BACKLOG)
+            listening.listen(connections.BACKLOG)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise ConfigurationError(

@@ -2,9 +2,12 @@
 
 import asyncio
 import resource
-from typing import Any
+import socket
+from typing import Any, ClassVar
 
 import h11
+import uvicorn
+from anyio import CancelScope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_S = 10.0  # from the first byte of a connection or request to the end of its header
@@ -16,6 +19,9 @@ MAX_CONNECTIONS = 1_000
 # up for seconds). Pieces of one body that may be short, and the bytes that more have on average (judgement).
 SHORT_PIECES = 256
 LEAST_BYTES = 64
+_CHANGES_NOTHING = frozenset({"GET", "HEAD", "OPTIONS"})
+BACKLOG = 2048  # connections that wait to be accepted
+ACCEPTED_AT_ONCE = 32  # well below the descriptors that stay free
 # Descriptors that stay free for the database, logs and deliveries (judgement).
 RESERVED_DESCRIPTORS = 128
 
@@ -55,40 +61,60 @@ class BoundedProtocol(H11Protocol):
     """HTTP/1.1 in which a slow or idle client can't keep others from connecting.
 
     At `limit` connections, a new one replaces the oldest that waits for its client. If none does, the new connection is
-    closed.
+    closed. What a client asked for who is gone is given up, unless it is a change by a caller who is known: connections
+    that are closed at once would otherwise leave more work behind than the limit allows.
     """
 
     limit = MAX_CONNECTIONS
     header_s = HEADER_S
     stalled_s = STALLED_S
     drain_s = DRAIN_S
+    _by_age: ClassVar[dict["BoundedProtocol", None]] = {}  # oldest first
+
+    def __init_subclass__(cls) -> None:
+        """Each server has a class of its own, which counts its connections."""
+        cls._by_age = {}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn = BoundedConnection(h11.SERVER, HEADER_BYTES)
-        self.opened_at = 0.0
         self._header_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
+        self._is_lost = False
+        self._running: CancelScope | None = None
+        self._application = self.app
+        self.app = self._answer
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """Run the application until it ends, or its work is given up."""
+        if self._is_lost and _is_dispensable(scope):
+            return
+        with CancelScope() as self._running:
+            await self._application(scope, receive, send)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or replace another one."""
         assert isinstance(transport, asyncio.Transport)
-        self.opened_at = self.loop.time()
         super().connection_made(transport)
-        if len(self.connections) > self.limit:
-            waiting = [one for one in self.connections if isinstance(one, BoundedProtocol) and one.is_waiting]
-            oldest = min(waiting, key=lambda one: one.opened_at)
+        self._by_age[self] = None
+        if len(self._by_age) > self.limit:
+            oldest = next(one for one in self._by_age if one.is_waiting)
+            del self._by_age[oldest]  # now: it is lost only when all connections that came with this one are made
             oldest.transport.abort()
             if oldest is self:
                 return
         self._expect_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers."""
+        """Stop the timers, and the work on an answer that nobody will read."""
         for timer in (self._header_timer, self._write_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self._by_age.pop(self, None)
+        self._is_lost = True
+        if self._running is not None and not self._has_no_request and _is_dispensable(self.cycle.scope):
+            self._running.cancel()
 
     @property
     def is_waiting(self) -> bool:
@@ -136,6 +162,22 @@ class BoundedProtocol(H11Protocol):
         self._header_timer = None
         if self._has_no_request:
             self.transport.abort()
+
+
+def _is_dispensable(scope: Any) -> bool:
+    """Whether nobody misses the work on a request: it changes nothing, or nobody has shown yet who sends it."""
+    return scope["method"] in _CHANGES_NOTHING or "identified" not in scope["state"]  # see RequestGate
+
+
+class BoundedServer(uvicorn.Server):
+    """Accepts few connections before it sees to those that it has: each takes a descriptor, also one to be refused."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen at the sockets."""
+        self.config.backlog = ACCEPTED_AT_ONCE  # asyncio accepts so many in a row
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(BACKLOG)
 
 
 def protocol(limit: int) -> type[BoundedProtocol]:

@@ -4,17 +4,21 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from anyio import CapacityLimiter, to_thread
 
-from service.web.limits.connections import LEAST_BYTES, SHORT_PIECES, BoundedProtocol, connection_limit
+from service.web.limits.connections import LEAST_BYTES, SHORT_PIECES, BoundedProtocol, BoundedServer, connection_limit
 
 BODY = b"x" * 1_000_000
 LONG = 50  # times the body
+GONE = 20
+BURST = 300
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -31,18 +35,23 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def running(**limits: float) -> Iterator[int]:
-    kind = type("Limited", (BoundedProtocol,), {"header_s": 0.2, "stalled_s": 0.2, "drain_s": 0.2, **limits})
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(application, http=kind, lifespan="off", ws="none", log_config=None))
+def running(
+    app: Any = application, protocol: type[BoundedProtocol] = BoundedProtocol, early: int = 0, **limits: float
+) -> Iterator[int]:
+    """Serve; `early`: so many connections are there before the server is."""
+    kind = type("Limited", (protocol,), {"header_s": 0.2, "stalled_s": 0.2, "drain_s": 0.2, **limits})
+    listening = socket.create_server(("127.0.0.1", 0), backlog=BURST)
+    server = BoundedServer(uvicorn.Config(app, http=kind, lifespan="off", ws="none", log_config=None))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    clients = [connected(listening.getsockname()[1]) for _ in range(early)]
     thread.start()
     try:
         yield listening.getsockname()[1]
     finally:
         server.should_exit = True
         thread.join()
-        listening.close()
+        for one in (listening, *clients):
+            one.close()
 
 
 def connected(port: int) -> socket.socket:
@@ -146,3 +155,68 @@ def test_the_limit_stays_below_the_descriptors(monkeypatch: pytest.MonkeyPatch) 
     assert connection_limit(10) == 10
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert connection_limit(1_000) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("start", "worked"),
+    [("GET /", 2), ("GET /known", 2), ("POST /", 2), ("POST /known", GONE + 2)],
+)
+def test_what_clients_ask_for_who_are_gone_is_given_up(start: str, worked: int) -> None:
+    """Six seconds of a stranger's connections, each closed at once, held the server up for a minute.
+
+    A change by somebody who is known is made all the same: the client may have gone after a time limit of its own.
+    """
+    held, lost, done = threading.Event(), [], []
+
+    def work(path: str) -> None:
+        done.append(path)
+        assert held.wait(60)
+
+    async def works(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/known":
+            scope["state"]["identified"] = "ana"
+        await to_thread.run_sync(work, scope["path"], limiter=one_at_a_time)
+        await application(scope, receive, send)
+
+    class Counting(BoundedProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.append(exc)
+
+    one_at_a_time = CapacityLimiter(1)
+    with running(works, Counting) as port, connected(port) as first:
+        asked = f"{start} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        first.sendall(asked)
+        wait_until(lambda: len(done) == 1)
+        for _ in range(GONE):
+            with connected(port) as gone:
+                gone.sendall(asked)
+        wait_until(lambda: len(lost) == GONE)
+        with connected(port) as last:
+            last.sendall(asked)
+            held.set()
+            assert first.recv(12) == last.recv(12) == b"HTTP/1.1 200"
+    assert len(done) == worked
+
+
+def test_a_burst_of_connections_takes_few_descriptors_at_a_time() -> None:
+    """All that waited were accepted before the first was refused: 2,048 more descriptors than the limit says."""
+    opened: list[int] = []
+
+    class Counting(BoundedProtocol):
+        def connection_made(self, transport: Any) -> None:
+            opened.append(len(list(Path("/proc/self/fd").iterdir())))
+            super().connection_made(transport)
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with running(protocol=Counting, early=BURST, limit=3, header_s=60.0):
+        wait_until(lambda: len(opened) == BURST)
+    clients = BURST
+    assert max(opened) - before - clients < BURST // 2
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < until
+        time.sleep(0.01)
