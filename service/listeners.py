@@ -1,5 +1,6 @@
 """Small HTTP servers beside the service's own: for webhooks of hooks, and for metrics of workers and watchers."""
 
+import http.client
 import itertools
 import logging
 import socket
@@ -7,13 +8,47 @@ import sys
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import IO, Any
 
 from prometheus_client import CollectorRegistry, MetricsHandler
 
 REQUEST_S = 10.0
 MOST_CONNECTIONS = 16
+HEADER_BYTES = 16 * 1024  # of a request, without its first line
 log = logging.getLogger(__name__)
+
+
+class _HeaderLines:
+    """The lines of a header up to `HEADER_BYTES`: the standard library takes a hundred lines of 64 KiB each."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+        self._left = HEADER_BYTES
+
+    def readline(self, size: int) -> bytes:
+        """Read one line.
+
+        Raises:
+            LineTooLong: the header is too large; answered with 431.
+        """
+        line = self._source.readline(min(size, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise http.client.LineTooLong("header")
+        return line
+
+
+class _BoundedHeader(BaseHTTPRequestHandler):
+    """Stands before another handler as a base."""
+
+    def parse_request(self) -> bool:
+        """Read the header of a request."""
+        source: Any = self.rfile
+        self.rfile = _HeaderLines(source)  # type: ignore[assignment]
+        try:
+            return super().parse_request()
+        finally:
+            self.rfile = source
 
 
 class BoundedServer(ThreadingHTTPServer):
@@ -29,6 +64,7 @@ class BoundedServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
     block_on_close = False
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
@@ -36,7 +72,7 @@ class BoundedServer(ThreadingHTTPServer):
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, handler)
+        super().__init__(address, type("Bounded", (_BoundedHeader, handler), {}))
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Start a thread for each connection; at the limit, the oldest connection is closed, which is a slow one."""

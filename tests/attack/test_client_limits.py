@@ -6,13 +6,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, MetricsHandler
 
 from classifiers.case_builder import build_case
 from classifiers.extraction import stream_reader
@@ -21,7 +21,7 @@ from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
 from service.feedback.repository.feedback import MOST_VIEWS
 from service.hooks.webhook_listener import WebhookListener
-from service.listeners import MOST_CONNECTIONS, serve_metrics
+from service.listeners import MOST_CONNECTIONS, BoundedServer, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
 from service.people.attempts import LoginAttempts
@@ -113,6 +113,25 @@ def test_slow_connections_do_not_take_the_descriptors_of_a_worker() -> None:
         while connection_threads() > MOST_CONNECTIONS + 1 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert connection_threads() <= MOST_CONNECTIONS + 1
+
+
+def test_headers_of_megabytes_do_not_fill_the_memory_of_a_worker() -> None:
+    """Sixteen connections with a hundred lines of 64 KiB each took 620 MiB."""
+    with serve_metrics("127.0.0.1", 0, CollectorRegistry()) as server, ExitStack() as held:
+        held.callback(server.shutdown)
+        for line, lines, status in (("x" * 100, 90, b"200"), ("x" * 1_000, 90, b"431"), ("x" * 60_000, 1, b"431")):
+            with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as made:
+                headers = "".join(f"X-{number}: {line}\r\n" for number in range(lines))
+                with suppress(ConnectionError):  # the rest of a header that is refused is not read
+                    made.sendall(f"GET /metrics HTTP/1.1\r\n{headers}\r\n".encode())
+                assert made.recv(12)[9:] == status
+
+
+def test_connections_of_a_burst_wait_for_their_turn() -> None:
+    """Of more than six at the same moment, the others were dropped: they tried again after seconds."""
+    with BoundedServer(("127.0.0.1", 0), MetricsHandler) as server, ExitStack() as held:  # it accepts none meanwhile
+        for _ in range(50):
+            held.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=0.5))
 
 
 def connection_threads() -> int:

@@ -87,7 +87,7 @@ def _serve(parts: compose.ProcessServices, *, with_worker: bool) -> int:
             app = create_app(parts.web())
         name, taken = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
-        server = connections.BoundedServer(
+        server = connections.LimitedServer(
             uvicorn.Config(
                 app,
                 host=host,

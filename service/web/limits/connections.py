@@ -169,7 +169,7 @@ def _is_dispensable(scope: Any) -> bool:
     return scope["method"] in _CHANGES_NOTHING or "identified" not in scope["state"]  # see RequestGate
 
 
-class BoundedServer(uvicorn.Server):
+class LimitedServer(uvicorn.Server):
     """Accepts few connections before it sees to those that it has: each takes a descriptor, also one to be refused."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

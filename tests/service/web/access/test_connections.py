@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from anyio import CapacityLimiter, to_thread
 
-from service.web.limits.connections import LEAST_BYTES, SHORT_PIECES, BoundedProtocol, BoundedServer, connection_limit
+from service.web.limits.connections import LEAST_BYTES, SHORT_PIECES, BoundedProtocol, LimitedServer, connection_limit
 
 BODY = b"x" * 1_000_000
 LONG = 50  # times the body
@@ -41,7 +41,7 @@ def running(
     """Serve; `early`: so many connections are there before the server is."""
     kind = type("Limited", (protocol,), {"header_s": 0.2, "stalled_s": 0.2, "drain_s": 0.2, **limits})
     listening = socket.create_server(("127.0.0.1", 0), backlog=BURST)
-    server = BoundedServer(uvicorn.Config(app, http=kind, lifespan="off", ws="none", log_config=None))
+    server = LimitedServer(uvicorn.Config(app, http=kind, lifespan="off", ws="none", log_config=None))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     clients = [connected(listening.getsockname()[1]) for _ in range(early)]
     thread.start()
