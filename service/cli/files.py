@@ -1,6 +1,8 @@
 """Input and output files named on the command line; an unusable file is a usage error, reported in one line."""
 
 import os
+import secrets
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -109,8 +111,15 @@ def check_folder_writable(folder: Path) -> None:
 
 
 @contextmanager
-def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
+def opened_output(path: Path | None, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open a file for writing; None is standard output, which is flushed at the end.
+
+    A file is replaced at the end of the `with` block, so that an error leaves the one before as it was. What is written
+    to a link, a device, a pipe, the file of another user or in a folder of others goes there at once.
+
+    Args:
+        path: the file.
+        private: whether a new file is for its owner only.
 
     Raises:
         ConfigurationError: the file can't be opened.
@@ -120,11 +129,37 @@ def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     try:
-        file = path.open("wb")
+        part, file = _beside(path, 0o600 if private else 0o666) or (None, path.open("wb"))
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+        if part is not None:
+            part.replace(path)
+    except BaseException:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        raise
+
+
+def _beside(path: Path, mode: int) -> tuple[Path, IO[bytes]] | None:
+    """Create a file beside a file, with the mode of that one if there is one; None where it can't be replaced by it.
+
+    Raises:
+        OSError: it can't be created.
+    """
+    before = path.lstat() if os.path.lexists(path) else None
+    if before is not None and not (stat.S_ISREG(before.st_mode) and before.st_uid == os.geteuid()):
+        return None
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except PermissionError:
+        return None
+    if before is not None:
+        os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+    return part, open(descriptor, "wb")  # noqa: PTH123 - a descriptor
 
 
 def write_output(path: Path | None, content: bytes) -> None:

@@ -1,12 +1,20 @@
 """Exports open in a spreadsheet without running anything, whatever its separator is."""
 
 import csv
+import errno
 import io
+import os
+import stat
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from service.__main__ import main
+from service.cli.files import opened_output
+from service.contracts.event import MAX_EVENT_BYTES
+from tests.attack.server import set_environment
+from tests.service.databases import copy_migrated
 from tests.service.web.world import event, lines, log, make_world
 
 BEFORE = ("", " ", "\ufeff", "a;", "a; ", "a;'", 'a;"', "a\t", "a\r\n", ";;")
@@ -39,3 +47,63 @@ def test_what_is_printed_to_a_terminal_has_no_commands_for_it(tmp_path: Path) ->
             assert "gnp.exe" in text
             assert not [one for one in text if not one.isprintable() and one not in "\r\n"], path
     world.store.close()
+
+
+def test_an_export_that_fails_leaves_the_file_before_it(tmp_path: Path) -> None:
+    """A full disk, or a database that went away, left half of the new one in place of the old one."""
+    file = tmp_path / "labels.jsonl"
+    file.write_bytes(b"yesterday\n")
+    file.chmod(0o640)
+    with pytest.raises(OSError, match="No space"):
+        half_written(file)
+    assert file.read_bytes() == b"yesterday\n"
+    with opened_output(file) as out:
+        out.write(b"today\n")
+    assert file.read_bytes() == b"today\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def half_written(file: Path) -> None:
+    with opened_output(file) as out:
+        out.write(b"half of a li")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_an_output_that_is_a_link_or_a_device_stays_one(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    with opened_output(link) as out:
+        out.write(b"today\n")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"today\n"
+    with opened_output(Path(os.devnull)) as out:
+        out.write(b"x")
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_logs_of_jobs_are_exported_for_the_own_user_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An export holds the logs of all labelled jobs; with the usual umask, everybody of the machine could read them."""
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    set_environment(monkeypatch, tmp_path)
+    file = tmp_path / "labels.jsonl"
+    assert main(["labels", "export", "--output", str(file)]) == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_line_without_an_end_is_not_read_into_memory(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The file was read at once: gigabytes, or a device until the memory was full."""
+    copy_migrated(tmp_path / "attacked.sqlite3")
+    set_environment(monkeypatch, tmp_path)
+    file = tmp_path / "labels.jsonl"
+    with file.open("wb") as made:
+        made.write(b"{}\n")
+        made.truncate(MAX_EVENT_BYTES + 10)
+        made.seek(0, os.SEEK_END)
+        made.write(b"\n[]\n")
+    assert main(["labels", "import", str(file)]) == 3
+    said = capsys.readouterr().err
+    assert f"{file}:2: a line of more than {MAX_EVENT_BYTES:,} bytes" in said
+    assert "3 wrong" in said

@@ -11,10 +11,12 @@ import orjson
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.classifier import retrain
-from service.cli.files import check_readable, opened_output, read_input
+from service.cli.files import check_readable, opened_output
+from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import InvalidInput
 from service.feedback import label_export, withdrawal
 from service.formatting import amount
+from service.messaging import json_lines
 from service.people.records import COMMAND_LINE
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def _export(services: compose.ProcessServices, args: argparse.Namespace) -> int:
     if args.golden and args.no_golden:
         raise InvalidInput("--golden and --no-golden: expected one of them at most")
     count = 0
-    with opened_output(args.output) as out:
+    with opened_output(args.output, private=True) as out:
         for case in label_export.cases(services.store, golden=args.golden):
             out.write(output.json_line(case))
             count += 1
@@ -99,22 +101,28 @@ def _undo(services: compose.ProcessServices, actor: str, since: str, *, learn: b
 
 
 def _import(services: compose.ProcessServices, file: str) -> int:
-    done = label_export.import_labels(services.store, services.feedback, _lines(file), actor=COMMAND_LINE)
-    for problem in done.wrong:
+    too_long: list[str] = []
+    found = _lines(file, too_long)
+    done = label_export.import_labels(services.store, services.feedback, found, actor=COMMAND_LINE)
+    wrong = (*too_long, *done.wrong)
+    for problem in wrong:
         output.problem(problem)
     for place in done.elsewhere:
         output.problem(f"{place}: its job is not stored here")
     held = f" ({done.waiting} of them wait for a second person)" if done.waiting else ""
     output.line(
-        f"{done.taken} taken{held}, {len(done.elsewhere)} of jobs not stored here, {len(done.wrong)} wrong", error=True
+        f"{done.taken} taken{held}, {len(done.elsewhere)} of jobs not stored here, {len(wrong)} wrong", error=True
     )
-    return exit_codes.SOME_LINES_BAD if done.wrong else exit_codes.OK
+    return exit_codes.SOME_LINES_BAD if wrong else exit_codes.OK
 
 
-def _lines(file: str) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(read_input(file).splitlines(), 1):
-        if line.strip():
-            try:
-                yield f"{file}:{number}", orjson.loads(line)
-            except orjson.JSONDecodeError:
-                yield f"{file}:{number}", None
+def _lines(file: str, too_long: list[str]) -> Iterator[tuple[str, Any]]:
+    for line in json_lines.lines(file):
+        place = f"{file}:{line.number}"
+        if line.too_long:
+            too_long.append(f"{place}: a line of more than {MAX_EVENT_BYTES:,} bytes")
+            continue
+        try:
+            yield place, orjson.loads(line.value)
+        except orjson.JSONDecodeError:
+            yield place, None
