@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from sse_starlette.sse import AppStatus
 
 from service.web.auth import identify
 from service.web.limits.caller_limits import ConcurrencyLimit
@@ -87,3 +88,16 @@ def test_updates_end_with_the_right_to_receive_them(world: World, monkeypatch: p
         assert client.get(path).status_code == 200
         assert time.monotonic() - began < LONG_S
         assert client.get(path).status_code in {303, 401}
+
+
+@pytest.mark.enable_socket
+def test_updates_end_with_the_server_and_without_an_error(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each open page was an error in the log at every restart, among which others go unnoticed."""
+    with ExitStack() as held, serving(world.app) as site:
+        pages = [held.enter_context(listen(f"{site}{path}", world.token("read", name=path))) for path in PATHS]
+        monkeypatch.setattr(AppStatus, "should_exit", True)  # as SIGTERM does
+        for page in pages:
+            page.read()  # to a regular end: an IncompleteRead otherwise
+    assert [one.message for one in caplog.records if one.levelname == "ERROR"] == []

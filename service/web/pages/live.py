@@ -10,6 +10,7 @@ import orjson
 from anyio import sleep, to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Message, Receive, Scope, Send
 
 from service.db.session import Store
 from service.errors import Forbidden, Unauthorized, Unavailable
@@ -64,6 +65,19 @@ class LiveUpdates(CountedAnswer, EventSourceResponse):
     def __init__(self, events: AsyncIterator[ServerSentEvent], ended: Callable[[], None]) -> None:
         super().__init__(events, ping=PING_S, headers={"X-Accel-Buffering": "no"})
         self.counts_until_its_end(ended)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events; when the server ends, they end as a whole answer does."""
+        is_whole = False
+
+        async def passed_on(message: Message) -> None:
+            nonlocal is_whole
+            is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        await super().__call__(scope, receive, passed_on)
+        if not is_whole:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 @router.get("/live")
