@@ -3,7 +3,7 @@
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.client import HTTPResponse
 from pathlib import Path
@@ -12,9 +12,12 @@ from typing import cast
 import pytest
 from sse_starlette.sse import AppStatus
 
+from service.db.session import UnitOfWork
+from service.people.repository.accounts import Account
 from service.web.auth import identify
 from service.web.limits.caller_limits import ConcurrencyLimit
 from service.web.pages import live
+from service.web.sessions import COOKIE, LIFETIME
 from tests.service.web.live import serving
 from tests.service.web.world import World, event, lines, make_world
 
@@ -88,6 +91,40 @@ def test_updates_end_with_the_right_to_receive_them(world: World, monkeypatch: p
         assert client.get(path).status_code == 200
         assert time.monotonic() - began < LONG_S
         assert client.get(path).status_code in {303, 401}
+
+
+ENDS: dict[str, Callable[[UnitOfWork, Account], object]] = {
+    "log-out": lambda work, account: work.sessions.end_all(account.id),
+    "disabled account": lambda work, account: work.accounts.disable(account.name),
+    "another role": lambda work, account: work.accounts.change(account.name, role="owner"),
+    "fewer teams": lambda work, account: work.accounts.change(account.name, teams=["speech"]),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_updates_end_with_the_session_the_account_and_its_role(
+    world: World, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(live, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(live, "RECHECK_S", 0.0)
+    monkeypatch.setattr(live, "MAX_DURATION_S", LONG_S)
+    with world.store.unit_of_work() as work:
+        role = "owner" if kind == "fewer teams" else "viewer"
+        account = work.accounts.create("ana", role, password="x", teams=["vision", "speech"])
+        session = work.sessions.log_in(account_id=account.id, lasts=LIFETIME)
+
+    def ended(*given: object) -> object:
+        with world.store.unit_of_work() as work:
+            ENDS[kind](work, account)
+        monkeypatch.setattr(live, "identify", identify)
+        return identify(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(live, "identify", ended)
+    with world.client() as client:
+        client.cookies.set(COOKIE, session)
+        began = time.monotonic()
+        assert client.get(PATHS[1]).status_code == 200
+        assert time.monotonic() - began < LONG_S
 
 
 @pytest.mark.enable_socket

@@ -113,6 +113,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
         self._by_age.pop(self, None)
         self._is_lost = True
+        self.app = self._application  # no circle of references: it would stay until the next garbage collection
         if self._running is not None and not self._has_no_request and _is_dispensable(self.cycle.scope):
             self._running.cancel()
 
