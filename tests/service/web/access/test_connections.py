@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 import uvicorn
 from anyio import CapacityLimiter, to_thread
+from fastapi.testclient import TestClient
 
 from service.web.limits.connections import LEAST_BYTES, SHORT_PIECES, BoundedProtocol, LimitedServer, connection_limit
+from tests.service.web.world import event, lines, make_world
 
 BODY = b"x" * 1_000_000
 LONG = 50  # times the body
@@ -197,6 +199,22 @@ def test_what_clients_ask_for_who_are_gone_is_given_up(start: str, worked: int) 
             held.set()
             assert first.recv(12) == last.recv(12) == b"HTTP/1.1 200"
     assert len(done) == worked
+
+
+def test_a_caller_is_known_by_what_the_application_says(tmp_path: Path) -> None:
+    world = make_world(tmp_path, host="0.0.0.0")
+    state: dict[str, Any] = {}
+
+    async def watched(scope: Any, receive: Any, send: Any) -> None:
+        state.clear()
+        scope["state"] = state
+        await world.app(scope, receive, send)
+
+    for token, is_known in ((world.token("ingest"), True), ("flt_unknown", False)):
+        client = TestClient(watched, headers={"Authorization": f"Bearer {token}"})
+        assert client.post("/api/v1/events", content=lines(event())).is_success == is_known
+        assert ("identified" in state) == is_known
+    world.store.close()
 
 
 def test_a_burst_of_connections_takes_few_descriptors_at_a_time() -> None:
