@@ -52,7 +52,10 @@ def test_a_file_of_a_secret_without_an_end_stops_the_start(
     assert "FAULTLINE_AUDIT_KEY_FILE: expected a readable file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("setting", ["AUDIT_KEY_FILE", "POLICY_FILE", "DELIVERY_FILE"])
+PIPES = ["AUDIT_KEY_FILE", "POLICY_FILE", "DELIVERY_FILE", "KAFKA_SSL_CAFILE", "KAFKA_SSL_CERTFILE", "AUDIT_HEAD_FILE"]
+
+
+@pytest.mark.parametrize("setting", PIPES)
 def test_a_pipe_without_a_writer_stops_the_start(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, setting: str
 ) -> None:
@@ -60,7 +63,7 @@ def test_a_pipe_without_a_writer_stops_the_start(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     copy_migrated(tmp_path / "attacked.sqlite3")
-    set_environment(monkeypatch, tmp_path, **{setting: str(pipe)})
+    set_environment(monkeypatch, tmp_path, **{"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", setting: str(pipe)})
     assert main(["serve", "--port", "0"]) == 2
     assert f"FAULTLINE_{setting}" in capsys.readouterr().err
 

@@ -4,6 +4,7 @@ import logging
 import ssl
 from pathlib import Path
 
+from classifiers.regular_file import read_regular
 from service.compose import ProcessServices
 from service.errors import ConfigurationError, FieldError
 from service.logs.allowed_roots import parse_roots
@@ -46,20 +47,18 @@ def _log_roots(settings: Settings) -> None:
 def _kafka_files(settings: Settings) -> None:
     """Load the certificates as the client will."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for name in ("kafka_ssl_cafile", "kafka_ssl_certfile", "kafka_ssl_keyfile"):
+        path: Path | None = getattr(settings, name)
+        try:
+            if path is not None:
+                read_regular(path, 0)  # the library waits for a pipe, and reads a device, without an end
+        except (OSError, ValueError) as error:
+            raise _wrong(name, "a readable file", path, error) from None
     if (authorities := settings.kafka_ssl_cafile) is not None:
         try:
             tls.load_verify_locations(authorities)
         except (OSError, ValueError) as error:  # an SSLError is an OSError
             raise _wrong("kafka_ssl_cafile", "a readable file of certificates (PEM)", authorities, error) from None
-    for name in ("kafka_ssl_certfile", "kafka_ssl_keyfile"):
-        path: Path | None = getattr(settings, name)
-        if path is None:
-            continue
-        try:
-            with path.open("rb"):
-                pass
-        except (OSError, ValueError) as error:
-            raise _wrong(name, "a readable file", path, error) from None
     if settings.kafka_ssl_certfile is not None:
         # Without a password, an empty one: OpenSSL would ask on the terminal.
         password = settings.kafka_ssl_password.get_secret_value() if settings.kafka_ssl_password is not None else ""
