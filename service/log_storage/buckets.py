@@ -79,10 +79,12 @@ class BucketObjects:
 
     def remove_day(self, day: date) -> int:
         """See `Objects.remove_day`."""
-        count = 0
+        count, folder = 0, f"{day.isoformat()}/"
         with _errors_translated("removed"):
-            for found in self._store.list(f"{day.isoformat()}/"):
+            for found in self._store.list(folder):
                 paths = [one["path"] for one in found]
+                if not all(path.startswith(folder) for path in paths):  # they may be anybody's
+                    raise Unavailable(f"no log object was removed: asked for {folder}, the storage listed others")
                 self._store.delete(paths)
                 count += len(paths)
         return count

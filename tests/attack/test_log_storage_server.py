@@ -36,6 +36,11 @@ LIST = (
     b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>next</NextContinuationToken>"
     b"<CommonPrefixes><Prefix>2026-01-01/</Prefix></CommonPrefixes></ListBucketResult>"
 )
+OTHERS = (
+    b"<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>payroll/2026.csv</Key><Size>1</Size>"
+    b"<LastModified>2026-01-01T00:00:00Z</LastModified></Contents>"
+    b"<CommonPrefixes><Prefix>2026-01-01/</Prefix></CommonPrefixes></ListBucketResult>"
+)
 
 
 ANSWERS: dict[str, Answer] = {
@@ -94,6 +99,12 @@ def test_a_list_without_end_is_given_up(
     logs = storage(sends(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LIST) + LIST))
     logs.check()
     with pytest.raises(Unavailable, match="did not answer within 1 s"):
+        logs.remove_before(date(2027, 1, 1))
+
+
+def test_objects_of_others_that_a_list_names_are_left_alone(storage: Callable[[Answer], LogBodies]) -> None:
+    logs = storage(sends(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(OTHERS) + OTHERS))
+    with pytest.raises(Unavailable, match="asked for 2026-01-01/, the storage listed others"):
         logs.remove_before(date(2027, 1, 1))
 
 
