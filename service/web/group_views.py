@@ -45,7 +45,7 @@ class Queued:
 
     failure: FailureRow
     label: Label
-    entries: tuple[StoredFeedback, ...]
+    said: tuple[StoredFeedback, ...]
 
 
 def groups(

@@ -39,10 +39,12 @@ RATE, SHORT, LONG = 250, 8, 32  # failures a day; days
 # Their work is that of the time that they are asked for, or all there is by design. Three addresses of the overview (2,
 # 4 and 5, counted from 0) and the funnel of automation ask for 28 days, of which the short history has eight.
 BY_PERIOD = ("/ 2", "/ 4", "/ 5", "/automation", "/goodput", "/reports/", "/export.", "/labels")
-# Lists by row number that stop with the page, and tables in which people and settings write.
+# Lists by row number that stop with the page, tables in which people and settings write, and notes of hours that are
+# counted again soon.
 SHORT_TABLES = {
     *("dead_letters", "incidents", "requests", "pending_logs", "group_mutes", "storms", "demotions", "switches"),
     *("tokens", "accounts", "endpoints", "saved_views", "audits", "reports", "deliveries", "controllers"),
+    "hour_notes",
     *("report_subscriptions", "seals", "models", "model_promotions", "drift_reports", "fleet_priors"),
 }
 # PostgreSQL joins tables as small as these by reading them whole, whatever is wanted of them. Plans without these joins

@@ -74,7 +74,7 @@ def test_counts_and_health_of_one_answer_are_of_one_time(
 def held(page: str) -> tuple[str, str]:
     """The GPU-hours held in the period: of the headline, and of the comparison with the period before."""
     headline = re.search(r"of ([0-9.]+) GPU-hours delivered", page)
-    compared = re.search(r'<th scope="row">Held</th>(?:<td class="n">([0-9.]+)[^<]*</td>){2}', page)
+    compared = re.search(r'<th scope="row">Held</th>(?:<td class="n"[^>]*>([0-9.]+)[^<]*</td>){2}', page)
     assert headline is not None
     assert compared is not None
     return headline[1], compared[1]
