@@ -298,6 +298,15 @@
     if (window.scrollY > 0 || number !== numbers[0]) bring(positionOf(number), top);
     draw();
     window.addEventListener("scroll", draw, { passive: true });
+    window.addEventListener("keydown", (event) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || !["Home", "End"].includes(event.key)) return;
+      if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
+      event.preventDefault(); // browsers scroll there slowly, and lines that are drawn on the way end that
+      for (let round = 0; round < 3; round++) {
+        window.scrollTo({ top: event.key === "End" ? document.documentElement.scrollHeight : 0, behavior: "instant" });
+        draw();
+      }
+    });
     width = box.clientWidth;
     new ResizeObserver(() => { if (box.clientWidth !== width) { width = box.clientWidth; redraw(reading); } }).observe(box);
   };
