@@ -23,6 +23,7 @@ def sets(diagnoser: Diagnoser) -> KnownSets:
     return {name: (cases, diagnoser.diagnose([case.raw for case in cases])) for name, cases in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewriting", REWRITINGS)
 def test_sides_stay_whatever_surrounds_the_lines(sets: KnownSets, diagnoser: Diagnoser, rewriting: str) -> None:
     kept = [one for cases, before in sets.values() for one in stays(diagnoser, cases, before, rewriting)]

@@ -101,6 +101,7 @@ def submit(client: TestClient, path: str, **fields: str) -> Any:
     return client.post(path, data={"form_token": client.cookies[FORM_COOKIE], **fields})
 
 
+@pytest.mark.slow
 def test_a_person_subscribes_with_one_form_and_gets_one_mail_a_week_with_the_whole_report(site: Site) -> None:
     ana = site.as_("ana", "viewer")
     page = ana.get("/reports/2026-W47?team=speech").text
@@ -168,6 +169,7 @@ def test_a_channel_gets_the_report_with_its_scope_and_routes_do_not_matter(site:
     assert site.inbox.mails == []
 
 
+@pytest.mark.slow
 def test_the_last_report_is_sent_at_once_when_a_subscriber_wants_it_and_mondays_stay_the_same(site: Site) -> None:
     ana, bo = site.as_("ana", "viewer"), site.as_("bo", "viewer")
     submit(ana, SUBSCRIPTIONS, endpoint="people")
@@ -272,6 +274,7 @@ def test_people_subscribe_themselves_operators_channels_and_administrators_every
     assert actions.count("report.subscribed") == actions.count("report.unsubscribed") == 2
 
 
+@pytest.mark.slow
 def test_who_may_no_longer_read_reports_gets_none_by_an_own_subscription(site: Site) -> None:
     submit(site.as_("ana", "viewer"), SUBSCRIPTIONS, endpoint="people")
     with site.world.store.unit_of_work() as work:
