@@ -5,7 +5,7 @@ whole logs, tails, the first error alone, one rank alone, without the scheduler'
 same weight, however many cases of it there are. A file `faultline-measured/1`:
 
     {
-      "schema": "faultline-measured/1", "model": "...", "data": "<digest of the corpus>",
+      "schema": "faultline-measured/1", "model": "...", "data": "<digest of what is trained on>",
       "splits": "by kind",                        # or by family, by source
       "cases": 5825, "kinds": 2009, "windows": 11004, "threshold": 0.61,
       "bins": [0.0, 0.1, ... 1.0],               # edges of confidence
@@ -34,7 +34,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from classifiers import taxonomy
-from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import WEAK_CLASS, LabelledCase
 from classifiers.evaluation.metrics import BINS, Answer
 
@@ -106,10 +105,14 @@ def tables(
     cases: Sequence[LabelledCase],
     *,
     model: str,
+    data: str,
     threshold: float,
     unit: str = "kind",
 ) -> dict[str, Any]:
-    """The content of the file, of answers to cases whose `unit` was held out."""
+    """The content of the file, of answers to cases whose `unit` was held out.
+
+    `data` is the digest of the cases that a model of all of them is trained on: these cases, with noise among them.
+    """
     per_kind = Counter(case.kind for case in cases)
     by_cause: dict[str, list[WeightedAnswer]] = defaultdict(list)
     for case, answer, weight in answers:
@@ -118,7 +121,7 @@ def tables(
     return {
         "schema": SCHEMA,
         "model": model,
-        "data": labelled_cases.digest(cases),
+        "data": data,
         "splits": f"by {unit}",
         "cases": len(cases),
         "kinds": len(per_kind),

@@ -137,7 +137,12 @@ def run(args: argparse.Namespace) -> int:
             cases, catalogue, model, unit=held_out.UNITS[unit], training=training, progress=output.progress
         )
         content = measured_rates.tables(
-            viewed, cases, model=model.label, threshold=model.calibration.threshold, unit=unit
+            viewed,
+            cases,
+            model=model.label,
+            data=labelled_cases.digest(training),
+            threshold=model.calibration.threshold,
+            unit=unit,
         )
     predictors = [(name, answers), *baselines.baselines(cases, catalogue)]
     parts = figures.measure_parts(cases, predictors)

@@ -25,7 +25,7 @@ def test_shares_count_each_kind_equally(cases: list[LabelledCase]) -> None:
         (other, _answer("user", "USER.1", 0.95), 0.5),
         (other, _answer("system", "SYS.1", 0.25), 0.5),
     ]
-    table = measured_rates.tables(answers, [case, other], model="m 1", threshold=0.5)["causes"]["USER.1"]
+    table = measured_rates.tables(answers, [case, other], model="m 1", data="0", threshold=0.5)["causes"]["USER.1"]
     assert table["side"] == {"user": 0.75, "system": 0.25}
     assert table["abstained"] == 0.25
     assert table["right"] == 0.75
@@ -41,7 +41,7 @@ def test_every_view_of_a_case_is_answered_and_the_shares_of_every_cause_sum_to_o
     answers, viewed = held_out.held_out_answers(cases, few_signatures(), model)
     assert len(answers) == len(cases)
     assert len(viewed) > len(cases)
-    table = measured_rates.tables(viewed, cases, model="m 1", threshold=0.5)
+    table = measured_rates.tables(viewed, cases, model="m 1", data="0", threshold=0.5)
     assert json.loads(json.dumps(table)) == table
     for one in table["causes"].values():
         for axis in ("side", "cause", "retry", "confidence"):

@@ -1,11 +1,14 @@
 """The model's page and call: every version that spoke, and which one speaks now."""
 
+import json
 import re
 from dataclasses import replace
 
 from fastapi.testclient import TestClient
 
 from service.web.app import create_app
+from tests.flows.crashes import model_dir
+from tests.labs.need import missing
 from tests.service.web.test_automation_pages import words
 from tests.service.web.world import World, by_hand, event, lines
 
@@ -59,3 +62,17 @@ def test_the_head_says_how_sure_the_model_is_and_where_it_is_weak(world: World) 
 
 def test_a_model_without_held_out_figures_claims_nothing(client: TestClient) -> None:
     assert "held out of its training, the side is right" not in client.get("/model").text
+
+
+def test_the_stored_figures_are_those_of_the_model_that_is_trained_on_the_packaged_data(world: World) -> None:
+    manifest = model_dir() / "manifest.json"
+    if not manifest.exists():
+        missing("no trained model (make install)")
+    trained = by_hand("text 2", "rules 1", json.loads(manifest.read_text()))
+    for model, sentence in [
+        (trained, "This is the active model."),
+        (by_hand("text 2", "rules 1", {"data": "0"}), "The active model was trained on other data"),
+    ]:
+        with TestClient(create_app(replace(world.services, model=model)), base_url="http://127.0.0.1:8080") as client:
+            page = words(client.get("/model").text)
+        assert sentence in page, "after a change of the training data: CONTRIBUTING, `faultline evaluate --json`"
