@@ -165,6 +165,7 @@ def _checkpoint(verdict: Verdict, facts: Facts) -> str | None:
 
 
 GIB = 2**30
+HOUR_S = 3600
 _DEVICE_MEMORY = "DL.1"
 _HOST_MEMORY = "DL.4"
 _LIMITS = frozenset(
@@ -217,7 +218,13 @@ def reached_limit(verdict: Verdict, job: JobFacts) -> str:
         return ""
     if _hung(verdict):
         return ""
-    return f"its time limit of {job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "its time limit"
+    return f"its time limit of {_limit(job.time_limit_s)}" if job.time_limit_s else "its time limit"
+
+
+def _limit(seconds: float) -> str:
+    """A time limit as a person would set it: in hours, a short one in minutes."""
+    count, unit = (seconds / 60, "minute") if seconds < HOUR_S else (seconds / HOUR_S, "hour")
+    return f"{count:.3g} {unit}" + ("" if f"{count:.3g}" == "1" else "s")
 
 
 def text_slots(changes: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str, str]:
@@ -226,8 +233,8 @@ def text_slots(changes: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str
     return {
         "memory": f"{memory / GIB:.0f} GiB" if memory else "",
         "memory_now": f"{facts.memory_requested / GIB:.3g} GiB" if facts.memory_requested else "",
-        "time_limit": f"{limit / 3600:.3g} hours" if limit else "",
-        "time_limit_now": f"{job.time_limit_s / 3600:.3g} hours" if job.time_limit_s else "",
+        "time_limit": _limit(limit) if limit else "",
+        "time_limit_now": _limit(job.time_limit_s) if job.time_limit_s else "",
         "batch": f"{batch:.0%}" if batch else "",
     }
 

@@ -53,8 +53,16 @@ def test_a_failure_without_a_log_asks_for_the_log() -> None:
     assert advised.text.startswith("Find the log first (no log was given).")
 
 
-@pytest.mark.parametrize("limit", [7200, None])
-def test_advice_at_the_time_limit_names_it_instead_of_the_scheduler_s_line(limit: int | None) -> None:
+@pytest.mark.parametrize(
+    ("limit", "how"),
+    [
+        (7200, "its time limit of 2 hours"),
+        (3600, "its time limit of 1 hour"),
+        (637, "its time limit of 10.6 minutes"),
+        (None, "its time limit"),
+    ],
+)
+def test_advice_at_the_time_limit_names_it_instead_of_the_scheduler_s_line(limit: int | None, how: str) -> None:
     told = (
         Evidence("slurmstepd: error: *** CANCELLED DUE TO TIME LIMIT ***", "initiating", signature="slurm.time-limit"),
     )
@@ -64,7 +72,6 @@ def test_advice_at_the_time_limit_names_it_instead_of_the_scheduler_s_line(limit
         job = JobFacts(status=status, time_limit_s=limit)
         return next(one.text for one in advise(verdict, job, ALONE, BUILT_IN).mitigations if one.code == "M2")
 
-    how = "its time limit of 2 hours" if limit else "its time limit"
     longer = f"Let the job do less in one run and save checkpoints, or request a longer time limit: it reached {how}."
     assert change(verdict) == longer
     assert (
