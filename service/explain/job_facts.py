@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.contracts.event import Status
+from service.errors import UnreadableRecord
 
 _END: Final = 256 * 1024  # characters: these lines are at the end of a log
 _MOST: Final = 255
-_LAST_SIGNAL: Final = 64  # of Linux; Slurm records its own reasons above it
 
 _STATUS: Final = (
     (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO TIME LIMIT\b"), Status.TIMEOUT),
     (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO PREEMPTION\b"), Status.PREEMPTED),
     (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO NODE FAILURE\b"), Status.NODE_FAIL),
     (re.compile(r"(?i)\bDetected \d+ oom[-_]kill event|\bReason: +OOMKilled\b"), Status.OUT_OF_MEMORY),
-    (re.compile(r"\bslurmstepd: error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT [-\dT:]+ \*\*\*"), Status.CANCELLED),
+    (re.compile(r"\bslurmstepd: error: \*\*\* JOB \S+ ON \S+ CANCELLED AT [-\dT:]+ \*\*\*"), Status.CANCELLED),
 )
+_STEP_CANCELLED: Final = re.compile(r"\bslurmstepd: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT [-\dT:]+ \*\*\*")
+# A task failed, for which srun ends the step with its other tasks.
+_TASK_FAILED: Final = re.compile(r"\bsrun: error: \S{1,200}: tasks? [^\n]{1,200}: Exited with exit code")
+_ENDED_BY_SRUN: Final = re.compile(r"\bsrun: Terminating (?:StepId=|job step )")
 _EXIT_CODE: Final = re.compile(
     r"^(?:[^\n]{0,80}?\bsrun: error: [^\n]{0,200}?: Exited with exit code (?P<srun>\d{1,3})"
     r"|[^\n]{0,60}?##\[error\]Process completed with exit code (?P<actions>\d{1,3})"
@@ -59,7 +63,9 @@ def guess(texts: Iterable[str]) -> JobEnd:
     """Guess how a job ended from its logs."""
     ends = [text[-_END:] for text in texts]
     whole = "\n".join(ends)
-    status = next((status for pattern, status in _STATUS if pattern.search(whole)), Status.FAILED)
+    status = next((status for pattern, status in _STATUS if pattern.search(whole)), None)
+    if status is None:
+        status = Status.CANCELLED if _is_step_cancelled(whole) else Status.FAILED
     code = _reported_code(whole)
     signal: int | None = None
     if code is None:
@@ -70,25 +76,30 @@ def guess(texts: Iterable[str]) -> JobEnd:
     return JobEnd(status, code, signal, "slurm" if is_slurm else None)
 
 
+def _is_step_cancelled(text: str) -> bool:
+    """Whether a step was cancelled, and not by srun because a task failed before."""
+    cancelled = _STEP_CANCELLED.search(text)
+    if cancelled is None or _ENDED_BY_SRUN.search(text) is not None:
+        return False
+    return _TASK_FAILED.search(text, 0, cancelled.start()) is None
+
+
 def of_accounting(text: str) -> JobEnd | None:
     """Return how a job ended by `sacct --parsable2`: its first row, which is of the job itself; None if not failed."""
-    from service.formats.slurm.job import STATES  # noqa: PLC0415 - start-up: few logs come with such a file
+    from service.formats.slurm.job import STATES, exit_and_signal  # noqa: PLC0415 - start-up: few logs come with it
 
     header, _, rows = text.lstrip("\ufeff\r\n").partition("\n")
     row = dict(zip(header.strip().split("|"), rows.partition("\n")[0].strip().split("|"), strict=False))
     words = row.get("State", "").split()
     state = words[0].removesuffix("+") if words else ""
-    status = next((found for name, found in STATES.items() if state and name.startswith(state)), Status.SUCCEEDED)
-    if status is Status.SUCCEEDED:
+    found = next((name for name in STATES if state and name.startswith(state)), "COMPLETED")
+    if STATES[found] is Status.SUCCEEDED:
         return None
-    code, _, signal = row.get("ExitCode", "").partition(":")
-    number = int(signal) if re.fullmatch(r"\d{1,3}", signal, re.ASCII) and status is not Status.NODE_FAIL else 0
-    return JobEnd(
-        status,
-        exit_code=int(code) if re.fullmatch(r"[1-9]\d{0,2}", code, re.ASCII) and int(code) <= _MOST else None,
-        signal=number if 0 < number <= _LAST_SIGNAL else None,
-        scheduler="slurm",
-    )
+    try:
+        code, signal = exit_and_signal(row.get("ExitCode"), found)
+    except UnreadableRecord:
+        code, signal = None, None
+    return JobEnd(STATES[found], exit_code=code or None, signal=signal, scheduler="slurm")
 
 
 def _reported_code(text: str) -> int | None:

@@ -21,6 +21,28 @@ from service.explain.job_facts import JobEnd, guess, of_accounting
             "slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.",
             JobEnd(Status.OUT_OF_MEMORY, scheduler="slurm"),
         ),
+        (
+            (
+                "srun: error: gpu2: task 1: Segmentation fault\nsrun: Terminating StepId=12.0\n"
+                "slurmstepd: error: *** STEP 12.0 ON gpu1 CANCELLED AT 2026-11-20T10:00:00 ***"
+            ),
+            JobEnd(scheduler="slurm"),
+        ),
+        (
+            (
+                "srun: error: gpu2: task 1: Exited with exit code 7\n"
+                "slurmstepd: error: *** STEP 12.0 ON gpu1 CANCELLED AT 2026-11-20T10:00:00 ***\n"
+                "srun: error: gpu1: task 0: Terminated"
+            ),
+            JobEnd(exit_code=7, scheduler="slurm"),
+        ),
+        (
+            (
+                "slurmstepd: error: *** STEP 12.0 ON gpu1 CANCELLED AT 2026-11-20T10:00:00 ***\n"
+                "srun: error: gpu1: task 0: Exited with exit code 143"
+            ),
+            JobEnd(Status.CANCELLED, exit_code=143, scheduler="slurm"),
+        ),
         ("  exitcode  : -9 (pid: 4711)", JobEnd(signal=9)),
         ("##[error]Process completed with exit code 1.", JobEnd(exit_code=1)),
         ("command terminated with exit code 137", JobEnd(exit_code=137)),
@@ -43,6 +65,7 @@ def test_the_end_of_a_job_is_read_from_launchers_and_shells(text: str, end: JobE
         ("77|FAILED|3:0", JobEnd(exit_code=3, scheduler="slurm")),
         ("77|TIMEOUT|0:0", JobEnd(Status.TIMEOUT, scheduler="slurm")),
         ("77|NODE_FAIL|0:1", JobEnd(Status.NODE_FAIL, scheduler="slurm")),
+        ("77|FAILED|0:53", JobEnd(scheduler="slurm")),  # an output file that cannot be opened, no signal
         ("77|COMPLETED|0:0", None),
         ("77|²|9999:x", None),
         ("", None),
