@@ -24,7 +24,7 @@ from service.deliveries.channels.channel import (
     verdict_of,
 )
 from service.deliveries.channels.http import Poster, of_service, post
-from service.deliveries.channels.message_text import plain_text
+from service.deliveries.channels.message_text import next_step, plain_text
 from service.deliveries.records import DueDelivery
 
 
@@ -72,13 +72,14 @@ class AlertmanagerChannel:
             "job_id": verdict.get("job_id") if self._dedup == "failure" else None,
             "subject": None if verdict.get("job_id") else message.key,
         }
-        link = failure_link(self._public_url, message)
+        link, again = failure_link(self._public_url, message), next_step(message)
         return {
             "labels": {name: str(value) for name, value in labels.items() if value},
             # What sends alerts on to chats and mail takes markup in annotations for its own.
             "annotations": {
                 "summary": plain_text(summary(message)),
                 "description": plain_text(str(verdict.get("explanation") or "")),
+                **({} if again is None else {"next": again}),  # no label: it changes without another failure
             },
             "startsAt": min(message.created_at, now).isoformat(),
             "endsAt": (now if ends_incident(message) else now + self._lasts).isoformat(),

@@ -70,9 +70,9 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     lines = [summary(first)]
     if verdict.get("explanation"):
         lines.append(str(verdict["explanation"]))
-    if first.type.startswith("failure.") and verdict.get("decision") in AGAIN:
-        held_by = verdict.get("held_by") if verdict["decision"] == "hold" else None
-        lines.append(f"Next: {HELD_BY.get(str(held_by)) or AGAIN[str(verdict['decision'])]}.")
+    again = next_step(first)
+    if again is not None:
+        lines.append(f"Next: {again}.")
     lines += [f"- {one.key} ({one.type})" for one in others[:SHOWN]]
     if len(others) > SHOWN:
         lines.append(f"and {len(others) - SHOWN} more")
@@ -82,6 +82,16 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     if first.type.startswith("failure."):
         return "\n".join([*map(plain_text, lines), f"Is this right? {link}#feedback"])
     return "\n".join([*map(plain_text, lines), link])
+
+
+def next_step(message: DueDelivery) -> str | None:
+    """Whether the job of a failure is tried again; None if the message is about something else or does not say it."""
+    verdict = verdict_of(message)
+    decision = verdict.get("decision")
+    if not message.type.startswith("failure.") or decision not in AGAIN:
+        return None
+    held_by = verdict.get("held_by") if decision == "hold" else None
+    return HELD_BY.get(str(held_by)) or AGAIN[str(decision)]
 
 
 def _latest(messages: Sequence[DueDelivery]) -> list[DueDelivery]:

@@ -19,7 +19,7 @@ from service.deliveries.channels.channel import (
     verdict_of,
 )
 from service.deliveries.channels.http import Poster, of_service, post
-from service.deliveries.channels.message_text import plain_text
+from service.deliveries.channels.message_text import next_step, plain_text
 from service.deliveries.records import DueDelivery
 
 LONGEST_KEY = 255
@@ -80,6 +80,7 @@ class PagerDutyChannel:
                 "class": verdict.get("cause"),
                 "custom_details": {
                     **{name: verdict.get(name) for name in DETAILS},
+                    "next": next_step(message),
                     "explanation": plain_text(str(verdict.get("explanation") or "")),
                 },
             },

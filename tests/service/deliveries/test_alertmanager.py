@@ -33,6 +33,17 @@ def test_an_alert_names_a_node_only_if_the_verdict_suspects_it(
     assert labels.get("node") == node
 
 
+def test_an_alert_says_whether_the_job_is_tried_again_and_stays_the_same_alert(clock: FrozenClock) -> None:
+    channel = AlertmanagerChannel("http://alerts", poster(), clock, severity=SEVERITY, lasts_s=3600)
+    retried, stopped = (
+        channel.alert(due(7, payload=payload(7, decision=decision))) for decision in ("resubmit_now", "stop")
+    )
+    texts: Any = [one["annotations"] for one in (retried, stopped)]
+    assert [one["next"].partition(":")[0] for one in texts] == ["will retry", "terminal"]
+    assert retried["labels"] == stopped["labels"]
+    assert "next" not in str(channel.alert(incident(5, "opened"))["annotations"])
+
+
 def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: FrozenClock) -> None:
     clock.sleep(600)
     with receiver() as here:

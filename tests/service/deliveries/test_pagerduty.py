@@ -70,6 +70,23 @@ def test_a_message_without_a_verdict_is_sent_too(clock: FrozenClock) -> None:
     assert "the file system is gone" in result["summary"]
 
 
+@pytest.mark.parametrize(
+    ("decision", "held_by", "words"),
+    [
+        ("resubmit_now", None, "will retry: "),
+        ("stop", None, "terminal: "),
+        ("ask", None, "terminal unless somebody decides otherwise: "),
+        ("hold", "incident", "when the incident is closed"),
+    ],
+)
+def test_who_is_paged_reads_whether_the_job_is_tried_again(
+    clock: FrozenClock, decision: str, held_by: str | None, words: str
+) -> None:
+    channel = PagerDutyChannel("http://pager", "K", poster(), clock, severity=SEVERITY)
+    event: Any = channel.event(due(7, payload=payload(7, decision=decision, held_by=held_by)))
+    assert words in event["payload"]["custom_details"]["next"]
+
+
 def test_a_closed_incident_resolves_what_its_opening_triggered(clock: FrozenClock) -> None:
     channel = PagerDutyChannel("http://pager", "K", poster(), clock, severity=SEVERITY)
     for dedup in ("failure", "fingerprint"):
