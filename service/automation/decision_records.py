@@ -73,6 +73,7 @@ def past_decisions(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
                 started_at=row.started_at,
                 ended_at=row.ended_at,
                 scheduler=event.get("scheduler"),
+                exit_code=event.get("exit_code"),
                 signal=event.get("signal"),
                 time_limit_s=event.get("time_limit_s"),
                 user=event.get("user"),

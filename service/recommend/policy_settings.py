@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from classifiers.taxonomy import Decision, RetryOutlook, Side
-from service.contracts.event import Status
+from service.contracts.event import ExitCode, Status
 from service.recommend.facts import OptInMode
 
 Count = Annotated[int, Field(ge=0, strict=True)]
@@ -31,6 +31,7 @@ class Conditions(Checked):
     """The conditions of a rule; an absent condition always holds."""
 
     status: tuple[Status, ...] | None = None
+    exit_code: tuple[ExitCode, ...] | None = Field(default=None, description="0 to 255; a signal n is 128 + n")
     side: tuple[Side, ...] | None = None
     cause: tuple[str, ...] | None = Field(default=None, description='codes; "HW.*" matches every code below HW')
     category: tuple[str, ...] | None = None

@@ -5,6 +5,7 @@ from service.recommend.policy_settings import Conditions, Rule
 from service.recommend.rule_chain import DecisionState, RuleContext, RuleResult, Trace, apply
 
 PASSED = RuleResult("passed")
+SIGNAL_BASE = 128
 NONE_APPLIES = RuleResult("none applies", decision="ask")
 
 
@@ -29,10 +30,18 @@ def _of_verdict(when: Conditions, verdict: Verdict) -> bool:
     )
 
 
+def _exit_code(job: JobFacts) -> int | None:
+    """The exit code; a shell reports the end by a signal n as 128 + n, a scheduler as the signal."""
+    if job.exit_code is None and job.signal:
+        return SIGNAL_BASE + job.signal
+    return job.exit_code
+
+
 def holds(when: Conditions, verdict: Verdict, job: JobFacts, *, suspect_node: bool) -> bool:
     """Whether every condition holds."""
     return (
         (when.status is None or job.status in when.status)
+        and (when.exit_code is None or _exit_code(job) in when.exit_code)
         and (when.suspect_node is None or suspect_node is when.suspect_node)
         and _of_verdict(when, verdict)
     )

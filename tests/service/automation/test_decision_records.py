@@ -19,6 +19,11 @@ XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."
 RESET = "OSError: connection reset by peer"
 SHY = AUTO.replace("auto-1", "shy-1") + "\n[limits]\ninfra_per_lineage = 0\n"
 
+AGREED = AUTO.replace("auto-1", "agreed-1") + (
+    '\n[[rule]]\nname = "agreed code"\nwhen = { exit_code = [42] }\n'
+    'decision = "stop"\nsays = "The program asks for no retry."\nsource = "site"\n'
+)
+
 
 def result(here: World) -> list[int]:
     outcome = here.tell(
@@ -50,6 +55,15 @@ def test_the_current_policy_changes_nothing_and_a_stricter_one_does(here: World,
     found = compare(stored, rules(SHY))
     assert (found.decisions, found.fewer, found.unknown_fewer) == (3, 2, 2)
     assert {one.failure_id for one in found.shown} == set(ids[:2])
+
+
+def test_a_rule_on_exit_codes_can_be_replayed(here: World, store: Store) -> None:
+    here.tell(job("1", XID, exit_code=42), job("2", XID, exit_code=1, user="bob"))
+    with store.reading() as reading:
+        low, high = reading.decision_history.span() or (0, 0)
+        stored = list(decision_records.past_decisions(reading.decision_history.read(low, high)))
+    found = compare(stored, rules(AGREED))
+    assert (found.decisions, found.changed, found.shown[0].rule) == (2, 1, "agreed code")
 
 
 def test_the_outcome_of_a_resubmit_gives_its_gain_or_loss(here: World, store: Store) -> None:
