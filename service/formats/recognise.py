@@ -20,6 +20,7 @@ from service.formats.kubernetes import job as kubernetes_job
 from service.formats.kubernetes import kubeflow, rayjob
 from service.formats.kubernetes import meta as kubernetes_meta
 from service.formats.kubernetes import pod as kubernetes_pod
+from service.formats.slurm import accounting as slurm_accounting
 from service.formats.slurm import epilog as slurm_epilog
 from service.formats.slurm import job as slurm_job
 
@@ -32,6 +33,7 @@ _WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
 EXPECTED = (
     "a job-completion/1 event, a CloudEvent, a Slurm record (jobid), an epilog environment (SLURM_JOB_ID), "
+    "one of the jobs of sacct --json, "
     "a Kubernetes Pod, Job, JobSet, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
 )
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -214,6 +216,7 @@ _FORMATS: tuple[
     (lambda obj: "schema" in obj, _native),
     (lambda obj: "jobid" in obj, tolerant(slurm_job.read, slurm_job.OPTIONAL)),
     (lambda obj: "SLURM_JOB_ID" in obj, tolerant(slurm_epilog.read, slurm_epilog.OPTIONAL)),
+    (slurm_accounting.is_it, tolerant(slurm_accounting.read, slurm_accounting.OPTIONAL)),
     (lambda obj: isinstance(obj.get("object"), dict) and str(obj.get("type")) in _WATCH_TYPES, _watched),
     (lambda obj: "kind" in obj and ("metadata" in obj or "apiVersion" in obj), _kubernetes),
     (lambda obj: "involvedObject" in obj, lambda _, __: Skipped("Kubernetes: an Event is not a job's end")),

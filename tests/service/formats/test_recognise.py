@@ -47,6 +47,7 @@ def test_one_job_has_one_key_whichever_way_it_comes() -> None:
         event(binary["value"], binary["headers"]).key(),
         event({**load("cloudevent"), "id": "another envelope"}).key(),
         event(load("slurm_epilog")).key(),
+        event(load("slurm_accounting")).key(),
     }
     assert len(keys) == 1
 
