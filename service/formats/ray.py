@@ -1,5 +1,6 @@
 """Ray's jobs API: one object of `GET /api/jobs/` (Ray 2.60)."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ STATES = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Sta
 NO_END = frozenset({"PENDING", "RUNNING"})
 # Fields without which a record is read all the same, with all that is below them.
 OPTIONAL = frozenset({"driver_exit_code", "entrypoint", "error_type", "message", "metadata", "start_time"})
+_ENDED_WITH = re.compile(r"Job entrypoint command failed with exit code (-?\d{1,3})\b")
 _LOG_MARK = "last available logs"
 _NEGATIVE_LEAST = -64
 
@@ -34,7 +36,8 @@ def read(job: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
     if ended_at is None:
         raise field_reading.unreadable("end_time", "milliseconds since 1970")
     message, tail = split_message(field_reading.text(job, "message"))
-    exit_code, signal = _driver_exit(job)
+    code = field_reading.whole(job, "driver_exit_code", least=_NEGATIVE_LEAST)
+    exit_code, signal = reported_exit(message) if code is None else _exit_and_signal(code)
     metadata = field_reading.texts(job, "metadata")
     return field_reading.build(
         {
@@ -69,12 +72,15 @@ def split_message(message: str | None) -> tuple[str | None, str | None]:
     return message[:at].rstrip(" ,") or None, message[colon + 1 :].lstrip(" \n") or None
 
 
-def _driver_exit(job: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return exit code and signal of the driver; a negative exit code is the signal that ended it."""
-    code = field_reading.whole(job, "driver_exit_code", least=_NEGATIVE_LEAST)
-    if code is not None and code < 0:
-        return None, -code
-    return code, None
+def reported_exit(message: str | None) -> tuple[int | None, int | None]:
+    """Return exit code and signal of the driver that Ray's message names: older versions and RayJobs have no field."""
+    found = _ENDED_WITH.match(message or "")
+    return (None, None) if found is None else _exit_and_signal(int(found[1]))
+
+
+def _exit_and_signal(code: int) -> tuple[int | None, int | None]:
+    """A negative exit code is the signal that ended the driver."""
+    return (None, -code) if code < 0 else (code, None)
 
 
 def _milliseconds(job: Mapping[str, Any], key: str) -> datetime | None:

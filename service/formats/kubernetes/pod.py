@@ -22,11 +22,13 @@ DISRUPTIONS = {
     "PreemptionByScheduler": Status.PREEMPTED,
     "DeletionByPodGC": Status.NODE_FAIL,  # its node was removed
 }
+# The kubelet ended the pod: its node is short of a resource or shuts down, or it made room for a critical pod.
+BY_KUBELET, PREEMPTING = "TerminationByKubelet", "Preempting"
 POD_REASONS = {
     "Evicted": Status.EVICTED,
     "NodeShutdown": Status.EVICTED,
     "Terminated": Status.EVICTED,
-    "Preempting": Status.PREEMPTED,
+    PREEMPTING: Status.PREEMPTED,
     "DeadlineExceeded": Status.TIMEOUT,
     "NodeLost": Status.NODE_FAIL,
 }
@@ -100,7 +102,7 @@ def _status(
     if phase == "Succeeded":
         return Status.SUCCEEDED
     if disruption is not None:
-        return DISRUPTIONS.get(disruption.reason or "", Status.EVICTED)
+        return _of_disruption(disruption, reason)
     if stopped is not None:
         return Status.PREEMPTED if "Preempt" in (stopped.reason or "") else Status.CANCELLED
     if reason in POD_REASONS:
@@ -108,6 +110,13 @@ def _status(
     if failed is not None and failed.reason == "OOMKilled":
         return Status.OUT_OF_MEMORY
     return Status.FAILED if phase == "Failed" else Status.CANCELLED
+
+
+def _of_disruption(disruption: Condition, reason: str | None) -> Status:
+    """The status of a disrupted pod. The kubelet's own reason tells a preemption by it from other evictions."""
+    if disruption.reason == BY_KUBELET and reason == PREEMPTING:
+        return Status.PREEMPTED
+    return DISRUPTIONS.get(disruption.reason or "", Status.EVICTED)
 
 
 def _reason(

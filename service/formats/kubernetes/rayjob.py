@@ -7,7 +7,7 @@ from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading
 from service.formats.field_reading import Skipped
 from service.formats.kubernetes import meta as kubernetes_meta
-from service.formats.ray import STATES, split_message
+from service.formats.ray import STATES, reported_exit, split_message
 
 ENDED = frozenset({"Complete", "Failed"})
 _REFUSED = "ValidationFailed"  # by KubeRay, before or while a cluster runs
@@ -38,6 +38,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     if ended_at is None:
         raise field_reading.unreadable("status.endTime", 'a time such as "2026-11-20T03:41:57Z"')
     message, tail = split_message(field_reading.text(status, "message", "status."))
+    exit_code, signal = reported_exit(message)
     tries = (field_reading.whole(status, "failed", "status.") or 0) + (
         field_reading.whole(status, "succeeded", "status.") or 0
     )
@@ -48,6 +49,8 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         "framework": "ray",
         "command": field_reading.text(spec, "entrypoint", "spec."),
         "status": outcome,
+        "exit_code": exit_code,
+        "signal": signal,
         "reason": reason,
         "message": message,
         "submitted_at": meta.created_at,

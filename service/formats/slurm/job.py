@@ -45,7 +45,7 @@ NO_END = frozenset(
     | {"RESIZING", "POWER_UP_NODE"}
 )
 _STATE_EXPECTED = f"one of {', '.join(STATES)}, or a state that is no end such as PENDING"
-_UNKNOWN_TIMES = ("Unknown", "None", "N/A", "(null)")
+_UNKNOWN = ("Unknown", "None", "N/A", "(null)")
 _NO_USER = 2**32 - 2  # NO_VAL of slurm.h
 _NO_LIMIT = 365 * 24 * 3600  # value in records of jobs without a limit
 _LAST_SIGNAL = 64
@@ -76,6 +76,7 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
     exit_code, signal = exit_and_signal(field_reading.text(record, "exit_code"), state)
     nodes = expand_nodes(field_reading.text(record, "nodes"), "nodes")
     failed_node = field_reading.text(record, "failed_node")
+    failed_node = None if failed_node in _UNKNOWN else failed_node
     tres = read_tres(field_reading.text(record, "tres_alloc") or field_reading.text(record, "tres_req"))
     user = field_reading.text(record, "username")
     limit = field_reading.whole(record, "time_limit")
@@ -106,8 +107,10 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
             "memory_bytes": tres.memory_bytes,
         },
         "nodes": nodes,
-        # Cancelled while pending: nothing ran, so there is no log.
-        "logs": log_refs(record, job=base, user=user, nodes=nodes) if started_at or state != "CANCELLED" else (),
+        # Cancelled while pending, which Slurm writes as a start at the end or none: nothing ran, so there is no log.
+        "logs": ()
+        if state == "CANCELLED" and (started_at is None or (started_at == ended_at and not nodes))
+        else log_refs(record, job=base, user=user, nodes=nodes),
         "node_events": _node_events(failed_node, state, base, ended_at),
         "labels": {
             f"slurm/{key}": value
@@ -162,7 +165,7 @@ def _uid(number: int | None) -> int | None:
 
 
 def _time(record: Mapping[str, Any], key: str) -> datetime | None:
-    if record.get(key) in _UNKNOWN_TIMES:
+    if record.get(key) in _UNKNOWN:
         return None
     return field_reading.instant(record, key)
 
@@ -191,7 +194,7 @@ def _words(record: Mapping[str, Any], state: str, failed_node: str | None) -> st
 
 
 def _node_events(failed_node: str | None, state: str, job: int, at: datetime) -> tuple[dict[str, Any], ...]:
-    if failed_node is None or failed_node in _UNKNOWN_TIMES:
+    if failed_node is None:
         return ()
     return ({"at": at, "node": failed_node, "source": "slurmctld", "text": f"{state}: node failed under job {job}"},)
 

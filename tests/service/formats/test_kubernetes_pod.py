@@ -79,6 +79,10 @@ def test_torchelastics_error_file_of_a_process_without_an_exception_is_no_log() 
         ({"conditions": disrupted("EvictionByEvictionAPI")}, ("evicted", "EvictionByEvictionAPI", None)),
         ({"conditions": disrupted("DeletionByTaintManager")}, ("evicted", "DeletionByTaintManager", None)),
         ({"conditions": disrupted("TerminationByKubelet")}, ("evicted", "TerminationByKubelet", None)),
+        (
+            {"conditions": disrupted("TerminationByKubelet"), "reason": "Preempting"},
+            ("preempted", "TerminationByKubelet", None),
+        ),
         ({"conditions": disrupted("DeletionByPodGC")}, ("node_fail", "DeletionByPodGC", None)),
         ({"conditions": disrupted("StoppedByKueue", "TerminationTarget")}, ("cancelled", "StoppedByKueue", None)),
         ({"conditions": disrupted("Preempted", "TerminationTarget")}, ("preempted", "Preempted", None)),

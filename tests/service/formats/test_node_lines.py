@@ -13,6 +13,7 @@ from service.formats.node_records.kinds import of_text
         ("NVRM: Xid (PCI:0000:0f:00): 119, pid=<unknown>, Timeout after 6s of waiting for RPC response", "gpu_driver"),
         ("NVRM: Xid (PCI:0000:0f:00): 31, pid=4711, name=python, MMU Fault", "gpu_program"),
         ("NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", "gpu_lost"),
+        ("Node gpu018 drained: gres/gpu count reported lower than configured (7 < 8)", "gpu_lost"),
         ("mlx5_core 0000:86:00.0 mlx5_3: Port: 1 Link DOWN", "link_down"),
         ("Memory cgroup out of memory: Killed process 4567 (python)", "oom_job"),
         ("Out of memory: Killed process 4567 (python) total-vm:8123456kB", "oom_node"),
@@ -24,6 +25,8 @@ from service.formats.node_records.kinds import of_text
         ("usb 1-1: new high-speed USB device number 4", "other"),
         ("ImportError: cannot import name 'psutil'", "other"),
         ("reset of the gpsu service is done", "other"),
+        # A kernel that waits for a container's virtual device, not a port of the machine.
+        ("UnregisterNetDevice: unregister_netdevice: waiting for lo to become free. Usage count = 1", "other"),
         ("PSU2 failed: input lost", "power"),
         ("PSU_1 redundancy lost", "power"),
     ],

@@ -37,6 +37,22 @@ def test_a_negative_exit_code_is_a_signal() -> None:
     assert (found.exit_code, found.signal) == (None, 9)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "Job entrypoint command failed with exit code 3, last available logs (truncated to 20,000 chars):\nx",
+            (3, None),
+        ),
+        ("Job entrypoint command failed with exit code -9", (None, 9)),
+        ("Job supervisor actor died: exit code 1", (None, None)),
+    ],
+)
+def test_without_a_field_the_exit_code_is_that_of_the_message(words: str, expected: tuple[int | None, ...]) -> None:
+    found = event({**load("ray"), "driver_exit_code": None, "message": words})
+    assert (found.exit_code, found.signal) == expected
+
+
 def test_a_job_of_a_driver_has_only_a_job_id() -> None:
     assert event({**load("ray"), "submission_id": None, "message": "plain words"}).job_id == "02000000"
 

@@ -17,6 +17,7 @@ def test_a_rayjob_that_failed() -> None:
     found = event(load("rayjob"))
     assert (found.job_id, found.status, found.reason) == ("nlp/RayJob/tune-9", "failed", "AppFailed")
     assert (found.attempt, found.command) == (0, "python tune.py")
+    assert found.exit_code == 1  # of the message
     assert found.logs[0].tail == "ValueError: lr must be positive\n"
 
 

@@ -106,10 +106,18 @@ def test_a_lost_node_is_named() -> None:
     assert "FailedNode=a08" in (found.message or "")
 
 
+@pytest.mark.parametrize("node", [None, "", "(null)"])
+def test_no_node_is_named_where_none_was_lost(node: str | None) -> None:
+    found = event({**load("slurm"), "failed_node": node})
+    assert found.node_events == ()
+    assert "FailedNode" not in (found.message or "")
+
+
 def test_a_job_cancelled_while_it_waited_has_no_start_and_no_log() -> None:
     found = event(load("slurm_waiting"))
     assert (found.started_at, found.nodes, found.logs) == (None, (), ())
     assert "Elapsed" not in (found.message or "")
+    assert event({**load("slurm_waiting"), "@start": load("slurm_waiting")["@end"], "elapsed": 0}).logs == ()
 
 
 def test_a_job_that_ends_twice_under_one_id_is_two_attempts() -> None:
