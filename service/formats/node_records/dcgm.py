@@ -76,13 +76,21 @@ def _from_health(body: Mapping[str, Any], common: Mapping[str, Any]) -> list[Map
         if len(out) >= _FOUND_MOST:
             break
         system = path[-1].lower()
-        kind = next((kind for word, kind in rules().health if system.startswith(word)), None)
+        severity = _BAD[state.lower()]
+        kind = next(
+            (
+                warned if severity == "warning" else kind
+                for word, kind, warned in rules().health
+                if system.startswith(word)
+            ),
+            None,
+        )
         if kind is None:
             continue
         text = f"DCGM health {state}: {' / '.join(path)}" + (f": {detail}" if detail else "")
         place = next((n for n, part in enumerate(path) if part.upper() == "GPU"), None)
         gpu = _index(path[place + 1]) if place is not None and len(path) > place + 1 else None
-        out.append({**common, "kind": kind, "text": text, "gpu": gpu, "severity": _BAD[state.lower()]})
+        out.append({**common, "kind": kind, "text": text, "gpu": gpu, "severity": severity})
     if not out:
         out.append({**common, "kind": "gpu_degraded", "text": f"DCGM overall health: {value[:60]}"})
     return out

@@ -23,12 +23,12 @@ _NAME = re.compile(r"(?<![\w-])[\w-]*gpu\d{1,2}[\w-]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of node_lines.toml, prepared for lookup."""
+    """The rules of node_lines.toml, prepared for lookup. `health`: system, kind of a failure, kind of a warning."""
 
     lines: tuple[tuple[str, tuple[str, ...]], ...]
     xids: Mapping[int, str]
     conditions: Mapping[str, tuple[str, frozenset[str]]]
-    health: tuple[tuple[str, str], ...]
+    health: tuple[tuple[str, str, str], ...]
     policy: Mapping[str, str]
 
 
@@ -43,14 +43,14 @@ def rules() -> Rules:
     known = evidence_weights.load().kinds
     rows = [*raw["line"], *raw["condition"], *raw["health"], *raw["policy"]]
     xids = {number: kind for kind, numbers in raw["xid"].items() if kind != "source" for number in numbers}
-    wrong = {row["kind"] for row in rows} | set(xids.values())
+    wrong = {row["kind"] for row in rows} | {row.get("warning", row["kind"]) for row in rows} | set(xids.values())
     if wrong - set(known) or not all(row["source"] for row in rows):
         raise ValueError(f"node_lines.toml: kinds that are not known, or no source: {sorted(wrong - set(known))}")
     return Rules(
         tuple((row["kind"], tuple(row["words"])) for row in raw["line"]),
         xids,
         {row["type"]: (row["kind"], frozenset(row["bad"])) for row in raw["condition"]},
-        tuple((row["system"], row["kind"]) for row in raw["health"]),
+        tuple((row["system"], row["kind"], row.get("warning", row["kind"])) for row in raw["health"]),
         {row["condition"]: row["kind"] for row in raw["policy"]},
     )
 

@@ -218,10 +218,21 @@ def test_dcgm_health_and_policy_violations() -> None:
     found = one(ill)
     assert (found.kind, found.gpu, found.severity, found.source) == ("gpu_memory", 3, "critical", "dcgm")
     assert one({**ill, "body": {"Overall Health": {"value": "Healthy"}}}).kind == "healthy"
+    systems = {"PCIe system": {"value": "Warning"}, "Memory system": {"value": "Failure"}}
+    warned = {"Overall Health": {"value": "Failure"}, "GPU": {"children": {"0": {"children": systems}}}}
+    found = parse(orjson.dumps({**ill, "body": warned}), cluster="orion")
+    assert isinstance(found, NodeReport)
+    # PCIe replays are no lost GPU.
+    assert [(event.kind, event.severity) for event in found.events] == [
+        ("gpu_degraded", "warning"),
+        ("gpu_memory", "critical"),
+    ]
     odd = {**ill, "body": {"Overall Health": {"value": "Warning"}, "GPU": "what is this"}}
     assert one(odd).kind == "gpu_degraded"
     violation = {"node": "gpu018", "at": AT, "policy_violation": {"condition": "DCGM_POLICY_COND_NVLINK", "gpu": 2}}
     assert (one(violation).kind, one(violation).gpu) == ("gpu_link", 2)
+    replays = {"node": "gpu018", "at": AT, "policy_violation": {"condition": "DCGM_POLICY_COND_PCI", "gpu": 2}}
+    assert one(replays).kind == "gpu_degraded"
     xid = {"node": "gpu018", "at": AT, "policy_violation": {"condition": "xid", "value": 79}}
     assert one(xid).kind == "gpu_lost"
     exported = {"Hostname": "gpu018", "at": AT, "DCGM_FI_DEV_XID_ERRORS": 79, "gpu": "3"}

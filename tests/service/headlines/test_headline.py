@@ -36,6 +36,7 @@ SUDO = "train_ddp.sh: line 28: sudo: command not found"
         ("container trainer ended with exit code 137", None, None, "container trainer ended with exit code 137"),
         (HUB, None, None, f"Service unavailable: {HUB.partition('exceptions.')[2]}"),
         ("status=node_fail exit_code=0", "gpu004", None, "Node failed on gpu004"),
+        ("status=preempted exit_code=143", "gpu-018", None, "Preempted on gpu-018"),  # by any scheduler
         (LIMIT, None, None, "Time limit reached"),
         (BUSY, None, None, "Service unavailable: ResponseError: too many 503 error responses"),
         (
