@@ -1,8 +1,8 @@
 """Guesses how a job ended from the words of its log: status, exit code, signal and scheduler.
 
 Only lines of the schedulers, launchers and shells that ended the job count; what the program itself prints is evidence,
-no fact. Sources: slurmstepd and srun (Slurm 24.11), torchelastic's error report, kubectl, GNU make, Docker, GitHub
-Actions, GitLab CI, bash.
+no fact. Sources: slurmstepd and srun (Slurm 24.11), torchelastic's error report, DeepSpeed, Lightning, Open MPI,
+kubectl, GNU make, Docker, GitHub Actions, GitLab CI, bash.
 """
 
 import re
@@ -35,12 +35,19 @@ _EXIT_CODE: Final = re.compile(
     r"|[^\n]{0,80}?\bexit(?:ed with|s with|) (?:exit )?(?:code|status):? (?P<other>\d{1,3})\b"
     r"|[^\n]{0,80}?\b[Ee]xit(?:code| ?[Cc]ode|_code) {0,3}[:=] {0,6}(?P<report>-?\d{1,3})\b"
     r"|with errorcode (?P<mpi>\d{1,3})\."
+    r"|\[20\d\d-[^\n]{0,4000}?\] exits with return code = (?P<deepspeed>-?\d{1,3})\b"
+    r"|[^\n]{0,60}?\bChild process with PID \d{1,10} terminated with code (?P<lightning>-?\d{1,3})\b"
     r"|g?make(?:\[\d+\])?: \*\*\* [^\n]{0,200}? Error (?P<make>\d{1,3})$)",
     re.MULTILINE,
 )
 _SIGNALLED: Final = re.compile(
     r"^(?:[^\n]{0,200}?: line \d{1,6}: +\d{1,8} )?(?P<name>Segmentation fault|Killed|Aborted|Bus error"
     r"|Illegal instruction|Floating point exception|Terminated)(?: +\(core dumped\))?(?=\s|$)",
+    re.MULTILINE,
+)
+_MPI_SIGNAL: Final = re.compile(
+    r"^[^\n]{0,40}?\bnoticed that process rank \d{1,6} with PID \d{1,10} on node \S{1,200} "
+    r"exited on\ssignal (\d{1,2})\b",
     re.MULTILINE,
 )
 _SIGNAL_NUMBER: Final = {
@@ -69,11 +76,17 @@ def guess(texts: Iterable[str]) -> JobEnd:
     code = _reported_code(whole)
     signal: int | None = None
     if code is None:
-        signal = next((_SIGNAL_NUMBER[found["name"]] for found in reversed(list(_SIGNALLED.finditer(whole)))), None)
+        signal = _reported_signal(whole)
     elif code < 0:  # as Python reports a process that a signal ended
         signal, code = -code, None
     is_slurm = "slurmstepd: " in whole or "srun: " in whole
     return JobEnd(status, code, signal, "slurm" if is_slurm else None)
+
+
+def _reported_signal(text: str) -> int | None:
+    """Return the last signal that a shell reports, else the last one that MPI's launcher reports."""
+    of_shells = [_SIGNAL_NUMBER[found["name"]] for found in _SIGNALLED.finditer(text)]
+    return next(reversed(of_shells or [int(found[1]) for found in _MPI_SIGNAL.finditer(text)]), None)
 
 
 def _is_step_cancelled(text: str) -> bool:

@@ -44,6 +44,15 @@ from service.explain.job_facts import JobEnd, guess, of_accounting
             JobEnd(Status.CANCELLED, exit_code=143, scheduler="slurm"),
         ),
         ("  exitcode  : -9 (pid: 4711)", JobEnd(signal=9)),
+        (
+            "[2026-11-20 03:41:58,100] [ERROR] [launch.py:341:sigkill_handler] ['x.py'] exits with return code = -9",
+            JobEnd(signal=9),
+        ),
+        ("[rank: 2] Child process with PID 4712 terminated with code -11. Forcefully terminating", JobEnd(signal=11)),
+        (
+            "mpirun noticed that process rank 4 with PID 57 on node gpu018 exited on\nsignal 11 (Segmentation fault).",
+            JobEnd(signal=11),
+        ),
         ("##[error]Process completed with exit code 1.", JobEnd(exit_code=1)),
         ("command terminated with exit code 137", JobEnd(exit_code=137)),
         ("make: *** [Makefile:3: prog] Error 2", JobEnd(exit_code=2)),
