@@ -44,6 +44,7 @@ def test_a_file_server_that_does_not_answer_comes_before_the_error_of_the_progra
         (("Xid (PCI:0000:1a:00): 31, pid=88, name=train, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS "
          "GPCCLIENT_T1_2 faulted @ 0x7f11_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE"),
          "nvidia.xid-own-access"),
+        ("Xid (PCI:0000:1a:00): 137, pid=88, name=train, NVLink FLA privilege error", "nvidia.xid-own-access"),
         ("Xid (PCI:0000:1a:00): 69, pid=88, name=train, Class Error: ChId 0008, Class 0000c9c0",
          "nvidia.xid-program-stopped"),
     ],
