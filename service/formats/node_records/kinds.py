@@ -14,7 +14,8 @@ LOOKED_AT = 4_000  # characters of a line that are examined
 # In kernel lines the bus id has a short domain and no function; nvidia-smi and DCGM print the long form. The part of a
 # GPU that is divided (MIG) follows it: `Xid (PCI:0000:0f:00 GPU-I:01): 94`.
 _XID = re.compile(r"(?i)\bxid\b(?: \((?:PCI:)?[0-9A-Fa-f:.]{1,20}(?: GPU-I:\d{1,3})?\))?(?: error)?:? {0,2}(\d{1,3})\b")
-_NO_RECOVERY_NEEDED = "to 0x0 (none)"  # Xid 154, which says that what the GPU needs has changed
+# Xid 154 says that the action that a GPU needs has changed.
+_RECOVERY_ACTION, _NONE_NEEDED = 154, "to 0x0 (none)"
 # The status of a machine check; bit 61 says that the error was not corrected.
 _BANK_STATUS = re.compile(r"machine check(?: exception)?: [0-9a-f]{1,16} bank \d{1,3}: ([0-9a-f])[0-9a-f]{15}\b")
 _UNCORRECTED = 0b0010
@@ -66,7 +67,8 @@ def of_text(text: str) -> str:
     low = text[:LOOKED_AT].lower()
     hit = _XID.search(text[:LOOKED_AT])
     if hit is not None:
-        return "other" if _NO_RECOVERY_NEEDED in low else of_xid(int(hit[1]))
+        number = int(hit[1])
+        return "other" if number == _RECOVERY_ACTION and _NONE_NEEDED in low else of_xid(number)
     hit = _BANK_STATUS.search(low)
     if hit is not None:
         return "memory" if int(hit[1], 16) & _UNCORRECTED else "other"
