@@ -220,10 +220,10 @@ def test_dcgm_health_and_policy_violations() -> None:
     assert one({**ill, "body": {"Overall Health": {"value": "Healthy"}}}).kind == "healthy"
     systems = {"PCIe system": {"value": "Warning"}, "Memory system": {"value": "Failure"}}
     warned = {"Overall Health": {"value": "Failure"}, "GPU": {"children": {"0": {"children": systems}}}}
-    found = parse(orjson.dumps({**ill, "body": warned}), cluster="orion")
-    assert isinstance(found, NodeReport)
+    both = parse(orjson.dumps({**ill, "body": warned}), cluster="orion")
+    assert isinstance(both, NodeReport)
     # PCIe replays are no lost GPU.
-    assert [(event.kind, event.severity) for event in found.events] == [
+    assert [(event.kind, event.severity) for event in both.events] == [
         ("gpu_degraded", "warning"),
         ("gpu_memory", "critical"),
     ]
