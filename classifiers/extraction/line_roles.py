@@ -60,6 +60,8 @@ _WITNESS: Final = re.compile(
     r"|\bhas (?:already )?errored(?: already)?\b"
 )
 # One of these is part of every match of the expression above it, and is found faster.
+# What loguru and better_exceptions print below a source line: the values of its names.
+_VALUES: Final = ("│ ", "└ ")
 _RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back", "backing off")
 _TIMEOUT_PARTS: Final = ("time", "deadline", "heartbeat")
 _WITNESS_PARTS: Final = (
@@ -105,8 +107,9 @@ _RANGE: Final = 400
 _EVENTS: Final = frozenset({NODE})
 _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
-# Words like levels that are none: NCCL has no level of errors above it, and the kernel writes them before its finds.
-_NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu")
+# Words like levels that are none: NCCL has no level of errors above it, the kernel writes them before its finds, and a
+# shell that warns of a script without an end runs nothing of the rest.
+_NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu", "warning: here-document ")
 _MADE: Final[dict[str, tuple[Signature, Signature]]] = {}  # entries as context, by the id of the entry
 
 
@@ -348,6 +351,8 @@ def is_source_code(text: str, offset: int, line: str, *, stamped: bool = False) 
     """
     message = line.lstrip()
     if message.startswith("> ") and _PYTEST_ERROR.search(text, offset + len(line), offset + len(line) + _RANGE):
+        return True
+    if message.startswith(_VALUES) and not message.endswith(_VALUES[0].rstrip()):  # which a panel's lines do
         return True
     if message.startswith(_TRACEBACK_PARTS):
         return shape_of(message) is None

@@ -27,10 +27,13 @@ _EXCEPTION_ENDINGS: Final = (
     "Mismatch", "OutOfMemory", "Expired", "Denied", "Unavailable",
 )  # fmt: skip
 _FINAL: Final = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
-CHAIN_WORDS: Final = ("During handling of the above", "The above exception was the direct")
+DIRECT_CAUSE: Final = "The above exception was the direct"
+CHAIN_WORDS: Final = ("During handling of the above", DIRECT_CAUSE)
 _LIBRARY: Final = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
 _LIBRARY_PARTS: Final = ("packages", "lib", "<", "bin")  # one is part of every match
-_INNER_LINES: Final = ('File "', "^", "[Previous line")
+# Loguru marks the frame in which it caught an exception.
+_MARK: Final = "> "
+_INNER_LINES: Final = ('File "', f'{_MARK}File "', "^", "[Previous line")
 # Limits of what is read of one traceback (judgement: longer ones are cut by loggers as well).
 _MOST_LINES: Final = 300
 _MOST_SKIPPED: Final = 200
@@ -136,6 +139,7 @@ class _InnermostFrame:
 
     def add(self, words: str) -> None:
         """Read a line that belongs to the frames."""
+        words = words.removeprefix(_MARK)
         if words.startswith('File "'):
             self.seen = True
             self._code_follows = not contains_any(words, _LIBRARY_PARTS) or _LIBRARY.search(words) is None
@@ -227,6 +231,7 @@ def order_chains(items: Sequence[EvidenceItem], tracebacks: Sequence[Traceback],
     """
     by_offset = {item.offset: item for item in items}
     _lift_heads(by_offset, tracebacks)
+    _demote_raised_from(by_offset, tracebacks, text)
     _demote_headings(by_offset, tracebacks, text)
     _demote_wrappers(items, text)
 
@@ -246,6 +251,20 @@ def _lift_heads(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Traceba
             and item.onset < head.onset
         ):
             head.onset = item.onset
+
+
+def _demote_raised_from(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Traceback], text: str) -> None:
+    """An exception that the catalogue does not know, raised from one that it knows, is a consequence of that one."""
+    known: EvidenceItem | None = None
+    end = 0
+    for traceback in tracebacks:
+        item = by_offset.get(traceback.final_offset)
+        is_from = traceback.chained and DIRECT_CAUSE in text[end : traceback.start_offset]
+        end = traceback.final_offset
+        if item is None or item.hits or not is_from:
+            known = item if item is not None and item.hits else None
+        elif known is not None and item.role == "initiating" and known.role in {"initiating", "cascade"}:
+            item.role, item.onset = "cascade", Onset.NEUTRAL
 
 
 def _demote_headings(by_offset: dict[int, EvidenceItem], tracebacks: Sequence[Traceback], text: str) -> None:

@@ -22,6 +22,15 @@ _TERMINATION_REQUEST: Final = re.compile(
     r"(?i)\b(?:received|caught|got|handling|on)\b[^\n]{0,20}(?:\bSIG(?:TERM|INT|USR[12])\b|\bsignal (?:15|2|10|12)\b)"
     r"|\bSIG(?:TERM|INT|USR[12])\b[^\n]{0,20}\b(?:received|caught|handler)\b"
 )
+# How exceptions of programs' own loops of attempts say that these are over.
+_GIVES_UP: Final = re.compile(
+    r"(?i)\b(?:after|in) (?:\d+|all|several|max\w*|too many) (?:\w+ )?(?:attempts?|tries|retries)\b"
+    r"|\bg(?:ave|iv(?:e|es|ing)) up\b|\bunavailable\b"
+    r"|\b(?:attempts|tries|retries|retry limit) (?:\w+ )?(?:exhausted|exceeded|reached|used up|failed)\b"
+    r"|\bmax(?:imum)? (?:number of )?(?:attempts|tries|retries)\b"
+)
+_GIVE_UP_RANGE: Final = 300
+_NOTHING: Final = "'NoneType'"
 _SIGNAL_WORDS: Final = ("SIG", "sig", "Sig")
 _CRASHED: Final = "wordings.crashed"
 # Where a file holds several attempts of one job: the first line of a later one.
@@ -88,19 +97,36 @@ def demote_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLi
 
 
 def _retried_cause(doubted: Sequence[EvidenceItem], rest: Sequence[EvidenceItem]) -> EvidenceItem | None:
-    """The first trouble of the platform that was tried again until the processes gave up waiting; None without one.
+    """The first trouble that was tried again until the processes gave up; None without one.
 
-    Where the run ends in lines that only say that a process waited or lost another one, such trouble is what they
-    waited for, unless the run went on after it.
+    Where the run ends in lines that only say that a process waited or lost another one, such trouble of the platform is
+    what they waited for, unless the run went on after it. Where it ends in an exception that only says how often
+    something was tried, the error of the first attempt is what failed. Where it ends because a value was nothing, a
+    service that refused an answer did not give it.
     """
     beginnings = [item for item in rest if item.role == "initiating"]
+    tried = [item for item in doubted if item.onset is Onset.RETRIED and not item.survived]
+    if beginnings and all(map(_gives_up, beginnings)):
+        same = {item.stream for item in beginnings}
+        return next((item for item in tried if item.stream in same and _is_known(item)), None)
+    if len(beginnings) == 1 and _NOTHING in beginnings[0].message:
+        return next((item for item in tried if item.stream == beginnings[0].stream and _is_of_platform(item)), None)
     ends = beginnings or [item for item in rest if item.role == "cascade"]
     if not ends or any(not is_wait(item) for item in ends):
         return None
     if not beginnings and any(hit.id in COLLECTIVE_TIMEOUTS for item in ends for hit in item.hits):
         return None  # they had met before
-    tried = (item for item in doubted if item.onset is Onset.RETRIED and not item.survived and _is_of_platform(item))
-    return next(tried, None)
+    return next((item for item in tried if _is_of_platform(item)), None)
+
+
+def _gives_up(item: EvidenceItem) -> bool:
+    """Whether an exception that no catalogue entry knows says that attempts are over."""
+    is_unknown = item.exception is not None and not item.hits
+    return is_unknown and _GIVES_UP.search(item.message, 0, _GIVE_UP_RANGE) is not None
+
+
+def _is_known(item: EvidenceItem) -> bool:
+    return any(hit.role == "initiating" and hit.strength != "weak" for hit in item.hits)
 
 
 def _is_of_platform(item: EvidenceItem) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from classifiers.extraction.stream_reader import StreamText
 
-REFUSED_PATHS: Final = frozenset({"python.permission", "paths.right-lost"})
+REFUSED_PATHS: Final = frozenset({"python.permission", "paths.right-lost", "python.read-only", "paths.made-read-only"})
 LOST_PATHS: Final = frozenset({"python.stale-handle", "python.remote-io", "python.io-error", "paths.of-announced-work"})
 _PATH: Final = re.compile(r"(?<![\w.:/])(?:/[\w.@%+=,-]{1,160}){1,16}")
 _WROTE: Final = re.compile(
@@ -30,7 +30,7 @@ _MOST_PLACES: Final = 200  # of one path in a log (judgement)
 def was_written_before(streams: Sequence[StreamText]) -> bool:
     """Whether the log of a refused write says that something was written into the same directory before.
 
-    The program and its user are the same as then: the rights of the directory were changed by something else.
+    The program and its user are the same as then: the directory, or how it is mounted, was changed by something else.
     """
     for text, offset, path in _paths_of(streams, REFUSED_PATHS):
         directory = path.rpartition("/")[0]

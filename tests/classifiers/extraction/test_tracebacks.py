@@ -6,6 +6,7 @@ from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.line_headers import parse_header
 from classifiers.extraction.tracebacks import exception_type, mark_chains, parse_traceback
+from tests.classifiers.packaged_catalogue import EXTRACTOR
 
 CHAINED = """Traceback (most recent call last):
   File "a.py", line 1, in load
@@ -138,3 +139,40 @@ def test_a_logger_of_another_program_may_stand_before_each_line_of_a_traceback()
     found = parse_traceback(text, 0, text.partition("\n")[0], parse=partial(parse_header, labelled=True))
     assert found is not None
     assert (found.exception, found.raised_at) == ("RuntimeError", "<module>: main()")
+
+
+# As loguru prints it with `diagnose=True`.
+WITH_VALUES = """2026-11-20 10:21:00.142 | ERROR    | __main__:<module>:9 - An error has been caught in function 'main':
+Traceback (most recent call last):
+
+  File "/opt/lib/python3.11/site-packages/hub/pool.py", line 40, in send
+    raise ReadTimeout(err, request=request)
+          │           │            └ <Request [GET]>
+          │           └ ReadTimeoutError("timed out")
+          └ <class 'hub.exceptions.ReadTimeout'>
+
+hub.exceptions.ReadTimeout: HTTPConnectionPool(host='hub.example', port=70): Read timed out. (read timeout=3)
+
+
+The above exception was the direct cause of the following exception:
+
+
+Traceback (most recent call last):
+
+> File "/home/ana/job.py", line 9, in <module>
+    main()
+    └ <function main at 0x7ff998fe6f20>
+
+  File "/home/ana/job.py", line 5, in main
+    raise RuntimeError(f"part {i} is not there") from err
+                               │                      └ ReadTimeout("timed out")
+                               └ 2
+
+RuntimeError: part 2 is not there
+"""
+
+
+def test_values_below_source_lines_are_no_evidence_and_the_exception_that_another_was_raised_from_leads() -> None:
+    raw = RawCase(JobFacts(status="failed"), (LogStream(WITH_VALUES, rank=0),))
+    found = [(item.role, item.text.split(":")[0]) for item in EXTRACTOR.extract(raw).items if item.exception]
+    assert found == [("initiating", "hub.exceptions.ReadTimeout"), ("cascade", "RuntimeError")]

@@ -98,3 +98,23 @@ def test_a_fault_of_a_node_that_ended_an_earlier_attempt_did_not_end_the_last_on
     job = JobFacts(status="failed", nodes=("n0",), ended_at=datetime(2026, 11, 20, 10, 32, tzinfo=UTC))
     items = EXTRACTOR.extract(RawCase(job, (LogStream(log + error, rank=0, node="n0"),), node_events=(event,))).items
     assert (fault in [item.text for item in items if item.role == "initiating"]) is is_beginning
+
+
+DOWNLOAD = "2026-11-20 10:21:00 WARNING fetch of part 3 failed ({n}/3): read of header: {error}\n"
+UNREADABLE = "'utf-8' codec can't decode byte 0xfc in position 11: invalid start byte"
+
+
+@pytest.mark.parametrize("end", ["gave up after 3 attempts", "part 3: retries exhausted", "part 3 unavailable"])
+def test_an_exception_that_says_that_attempts_are_over_follows_the_error_of_the_first_attempt(end: str) -> None:
+    attempts = "".join(DOWNLOAD.format(n=n, error=UNREADABLE) for n in (1, 2, 3))
+    assert "(1/3)" in first(STEPS + attempts + ERROR.format(error=f"RuntimeError: {end}")).text
+    other = "RuntimeError: part 3 has another length"
+    assert first(STEPS + attempts + ERROR.format(error=other)).text == other
+
+
+def test_a_value_that_is_nothing_follows_the_refusal_of_the_service_that_should_have_given_it() -> None:
+    refused = "2026-11-20 10:21:00 WARNING GET https://hub.example/w7 -> 401 Unauthorized: token is of 2025\n"
+    nothing = "TypeError: object of type 'NoneType' has no len()"
+    assert "401" in first(refused + ERROR.format(error=nothing)).text
+    assert first(refused + STEPS + ERROR.format(error=nothing)).text == nothing, "the run went on"
+    assert first(refused + ERROR.format(error=KEY)).text == KEY

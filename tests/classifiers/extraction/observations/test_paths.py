@@ -43,3 +43,9 @@ def test_a_right_that_the_job_had_before_was_taken_by_something_else(before: str
 def test_work_on_a_file_system_that_was_announced_explains_its_failure(notice: str, *, is_announced: bool) -> None:
     found = beginnings(f"{notice}step 1 loss 2.0\nstep 2 loss 1.9\n{STALE}")
     assert ("paths.of-announced-work" in found) is is_announced
+
+
+def test_a_file_system_on_which_the_job_wrote_before_became_read_only() -> None:
+    refused = "OSError: [Errno 30] Read-only file system: '/proj/out/run7/epoch_9.pt'\n"
+    assert "paths.made-read-only" in beginnings(f"saved /proj/out/run7/epoch_8.pt (2.1 GB)\nstep 2 loss 1.9\n{refused}")
+    assert beginnings(f"saved /tmp/run7/epoch_8.pt (2.1 GB)\nstep 2 loss 1.9\n{refused}") == {"python.read-only"}
