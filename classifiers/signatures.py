@@ -49,6 +49,7 @@ certain of another one; `strong` ones have less weight, `weak` ones are only a f
 """
 
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -228,7 +229,7 @@ def _weights(raw: Any, known: Iterable[str], where: str) -> dict[str, float]:
     for code, weight in table.items():
         if code not in codes:
             raise CatalogueError(f"{where}: {code!r} is not a code of that axis")
-        if not isinstance(weight, int | float) or weight <= 0:
+        if not isinstance(weight, int | float) or not 0 < weight < math.inf:
             raise CatalogueError(f"{where}: the weight of {code} must be a number above 0, got {weight!r}")
     total = float(sum(table.values()))
     return {code: weight / total for code, weight in table.items()}
@@ -300,6 +301,10 @@ def parse_entry(raw: Mapping[str, Any], family: str, where: str, *, compiled: bo
     literals = tuple(one.lower() for one in _texts(raw.get("literals"), f"{where}: literals"))
     if short := [one for one in literals if len(one) < MIN_LITERAL]:
         raise CatalogueError(f"{where}: literals: {short[0]!r} is shorter than {MIN_LITERAL} characters")
+    if other := [one for one in literals if not one.isascii()]:
+        raise CatalogueError(
+            f"{where}: literals: expected ASCII (other letters can stand in `pattern`), got {other[0]!r}"
+        )
     for key in ("title", "source"):
         if not isinstance(raw.get(key), str) or not raw[key]:
             raise CatalogueError(f"{where}: {key}: expected a text, got {raw.get(key)!r}")

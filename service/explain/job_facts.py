@@ -40,9 +40,11 @@ _EXIT_CODE: Final = re.compile(
     r"|g?make(?:\[\d+\])?: \*\*\* [^\n]{0,200}? Error (?P<make>\d{1,3})$)",
     re.MULTILINE,
 )
+# A shell adds the command where it names the line of its script. Without that, words that follow are a program's own.
 _SIGNALLED: Final = re.compile(
-    r"^(?:[^\n]{0,200}?: line \d{1,6}: +\d{1,8} )?(?P<name>Segmentation fault|Killed|Aborted|Bus error"
-    r"|Illegal instruction|Floating point exception|Terminated)(?: +\(core dumped\))?(?=\s|$)",
+    r"^(?:(?P<shell>[^\n]{0,200}?: line \d{1,6}: +\d{1,8} )|)(?P<name>Segmentation fault|Killed|Aborted|Bus error"
+    r"|Illegal instruction|Floating point exception|Terminated)(?:: \d{1,2})?(?: +\(core dumped\))?"
+    r"(?(shell)(?=\s|$)|[ \t]*$)",
     re.MULTILINE,
 )
 _MPI_SIGNAL: Final = re.compile(

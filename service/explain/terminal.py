@@ -23,7 +23,9 @@ _WIDTH: Final = 100  # columns where the output is no terminal
 _NARROWEST: Final = 40
 _WIDEST: Final = 160
 _LABEL: Final = 12  # columns of the labels at the left
+_ROLE: Final = 2 + len("initiating") + 2  # columns before the place of a line
 _SHORT_COLUMN: Final = 4  # columns below places that are too long to stand beside a line
+_LEAST_TEXT: Final = 20  # columns of the text of a line
 _OF_NO_PROCESS: Final = frozenset({"nvidia_smi", "dmesg", "sacct"})
 _OWN_RANK: Final = re.compile(r"\[rank ?\d{1,6}\]")
 _LINES_OF_TEXT: Final = 4  # rows of one log line
@@ -100,9 +102,13 @@ class _Printer:
         if not self._explanation.shows_failure:
             yield style.paint("Not sure: these logs show no failure.", _BOLD, _YELLOW)
             return
-        if body.abstained:
-            guess = style.paint(f"{name[0].lower()}{name[1:]}", _BOLD)
-            yield style.paint("Not sure.", _BOLD, _YELLOW) + f" The best guess is the {guess} {code}"
+        guess = f"{name[0].lower()}{name[1:]}"
+        words = f"Not sure. The best guess is the {guess} {code}" if body.abstained else f"{name} {code}"
+        if len(words) > style.width:
+            yield from (style.paint(row, _BOLD) for row in self._wrapped(words))
+        elif body.abstained:
+            doubt = style.paint("Not sure.", _BOLD, _YELLOW)
+            yield f"{doubt} The best guess is the {style.paint(guess, _BOLD)} {code}"
         else:
             yield style.paint(name, _BOLD) + f" {code}"
         sure = f"{_percent(body.confidence)} sure of the side"
@@ -138,7 +144,8 @@ class _Printer:
             return
         yield self._style.paint("Lines that matter", _BOLD)
         places = [_place(line) for line in lines]
-        fitting = [len(place) for place in places if len(place) <= self._style.width // 3]
+        most = min(self._style.width // 3, self._style.width - _ROLE - 2 - _LEAST_TEXT)
+        fitting = [len(place) for place in places if len(place) <= most]
         column = max(fitting, default=_SHORT_COLUMN)
         for line, place in zip(lines, places, strict=True):
             yield from self._line(line, place, column)
@@ -147,12 +154,12 @@ class _Printer:
     def _line(self, line: ShownLine, place: str, column: int) -> Iterator[str]:
         style = self._style
         role = display_names.word("role", line.role, "says")
-        indent = 2 + len("initiating") + 2 + column + 2
+        indent = _ROLE + column + 2
         text = _visible(line.text)
         rank = f"[rank {line.rank}] " if line.rank is not None and self._has_several() else ""
         if rank and _OWN_RANK.match(text) is not None:
             rank = ""  # the line begins with its rank itself
-        room = max(20, style.width - indent)
+        room = max(_LEAST_TEXT, style.width - indent)
         rows = textwrap.wrap(
             f"{rank}{text}", room, max_lines=_LINES_OF_TEXT, placeholder=" …", break_on_hyphens=False
         ) or [""]

@@ -7,7 +7,8 @@ nothing that decides on actions reads it.
 import logging
 import secrets
 from collections import deque
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from service.db.session import Store
 from service.errors import NotFound
 from service.second_reader.opinion import NoReply, Reply, SecondReader
 from service.second_reader.question import Question, question
-from service.second_reader.repository import Candidate, SecondReading, Status
+from service.second_reader.repository import Candidate, SecondReading, SecondReadingReader, Status
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ class SecondReadings:
         self._seen_until = clock.now()
         # Disputed verdicts have no column to find them by: the newest verdicts are read once.
         self._disputed: deque[Candidate] = deque(maxlen=_MOST_DISPUTED)
-        self._last_disputed: Candidate | None = None  # waits again if there is no answer about it
+        # Questions of the last hour that this process got no answer to: when, and about which kind.
+        self._unanswered: deque[tuple[float, str]] = deque()
 
     def __call__(self) -> int:
         """Ask about the failures that wait; returns the number of questions with an answer.
@@ -97,19 +99,26 @@ class SecondReadings:
     def _next(self) -> Candidate | None:
         """Reserve the next kind to ask about; None if none waits or the limit of the hour is reached."""
         now = self._clock.now()
+        while self._unanswered and self._unanswered[0][0] <= self._clock.monotonic() - HOUR.total_seconds():
+            self._unanswered.popleft()
         with self._store.unit_of_work() as work:
-            if work.second_readings.count_since(now - HOUR) >= self._hourly_limit:
+            if work.second_readings.count_since(now - HOUR) + len(self._unanswered) >= self._hourly_limit:
                 self._telemetry.second_reader_requests.labels("hourly_limit").inc()
                 return None
-            while self._disputed:
-                candidate = self._disputed.popleft()
-                if work.second_readings.reserve(candidate, now):
-                    self._last_disputed = candidate
-                    return candidate
-            for candidate in work.second_readings.waiting(now - NO_LONGER_WAITING, 1):
+            for candidate in self._candidates(work.second_readings, now - NO_LONGER_WAITING):
                 if work.second_readings.reserve(candidate, now):
                     return candidate
+                if candidate in self._disputed:
+                    self._disputed.remove(candidate)  # it was asked about
         return None
+
+    def _candidates(self, readings: SecondReadingReader, since: datetime) -> Iterator[Candidate]:
+        """The kinds that wait, in order. One that the reader gives no answer to comes after all the others."""
+        silent = {kind for _, kind in self._unanswered}
+        yield from [one for one in self._disputed if one.fingerprint not in silent]
+        yield from readings.waiting(since, 1, without=silent)
+        yield from [one for one in self._disputed if one.fingerprint in silent]
+        yield from readings.waiting(since, 1)
 
     def _ask(self, candidate: Candidate) -> bool:
         question = self._question(candidate)
@@ -123,10 +132,9 @@ class SecondReadings:
             self._breaker.failed()
             self._telemetry.second_reader_requests.labels("no_answer").inc()
             log.warning("the second reader did not answer: %s", error)
+            self._unanswered.append((self._clock.monotonic(), candidate.fingerprint))
             with self._store.unit_of_work() as work:
                 work.second_readings.release(candidate.fingerprint)
-            if candidate is self._last_disputed:
-                self._disputed.appendleft(candidate)
             return False
         finally:
             self._telemetry.second_reader_seconds.observe(self._clock.monotonic() - began)

@@ -1,6 +1,6 @@
 """Second readings, and the failures that wait for one: table, records and queries."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -87,13 +87,16 @@ class SecondReadingReader(Reader):
             select(func.count()).select_from(second_readings).where(second_readings.c.asked_at > utc(at))
         ).scalar_one()
 
-    def waiting(self, since: datetime, limit: int) -> list[Candidate]:
+    def waiting(self, since: datetime, limit: int, *, without: Collection[str] = ()) -> list[Candidate]:
         """Failures that ended since a time whose verdict abstains, then first failures of groups made since it.
 
-        Only verdicts of the classifier, and only kinds that were not asked about; newest first.
+        Only verdicts of the classifier, and only kinds that were not asked about; newest first. `without`: fingerprints
+        that are left out.
         """
         known = exists().where(second_readings.c.fingerprint == failures.c.fingerprint)
-        of_machine = select(failures.c.id, failures.c.fingerprint).where(failures.c.source == "machine", ~known)
+        of_machine = select(failures.c.id, failures.c.fingerprint).where(
+            failures.c.source == "machine", ~known, failures.c.fingerprint.not_in(without)
+        )
         abstained = of_machine.where(failures.c.abstained, failures.c.ended_at >= utc(since))
         new_groups = of_machine.join(groups, groups.c.first_id == failures.c.id).where(
             groups.c.last_at >= utc(since), groups.c.made_at >= utc(since), groups.c.merged_into.is_(None)

@@ -91,18 +91,20 @@ class SignatureFolder:
 
     def _read_if_changed(self, folder: Path) -> None:
         before = self._in_use
+        contents: _Contents | None = None
         try:
             contents = _contents(folder)
             if contents == self._contents:
                 return
-            self._contents = contents
             layered = operator_catalogue.read(folder)
         except CatalogueError as error:
+            self._contents = contents  # None: a folder that is there again, unchanged, is read once more
             problem = str(error)
             if problem != before.problem:
                 _log.error("%s: %s; the signatures read before stay in use", SETTING, problem)
             self._in_use = replace(before, problem=problem)
             return
+        self._contents = contents
         self._in_use = SignaturesInUse(layered, self._clock.now())
         _log.info("%s: %d own signatures read again", SETTING, len(layered.own))
 

@@ -159,14 +159,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     if args.adaptation is not None:
-        if args.noise or args.compare or args.cases is not None or args.html is not None:
+        others = (args.cases, args.html, args.hold_out)
+        if args.noise or args.compare or any(one is not None for one in others):
             raise InvalidInput(
-                "--adaptation cannot be combined with others: leave out --cases, --noise, --compare and --html"
+                "--adaptation cannot be combined with others: leave out --cases, --hold-out, --noise, --compare and"
+                " --html"
             )
         return
     if args.json == evaluate_adaptation.STANDARD_OUTPUT:
         raise InvalidInput("--json: expected a file; only --adaptation writes to standard output")
     if args.noise and (args.compare or args.html is not None):
         raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
+    if args.compare and any(one is not None for one in (args.cases, args.html, args.json)):
+        raise InvalidInput(
+            "--compare trains on the packaged cases and prints a table: leave out --cases, --html and --json"
+        )
     if args.hold_out is not None and (args.noise or args.compare or args.cases is not None):
         raise InvalidInput("--hold-out is for training on the packaged cases: leave out --cases, --noise and --compare")

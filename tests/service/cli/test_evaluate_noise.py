@@ -102,3 +102,16 @@ def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pyte
 def test_options_that_do_not_go_with_noise_are_refused(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "--noise", *option]) == 2
     assert "--noise" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--compare", "--cases", "cases.jsonl"],
+        ["--compare", "--json", "figures.json"],
+        ["--adaptation", "labels.jsonl", "tests.jsonl", "--hold-out", "kind"],
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", *options]) == 2
+    assert "leave out" in capsys.readouterr().err

@@ -81,6 +81,17 @@ def test_lines_below_a_long_name_of_a_file_use_the_width() -> None:
     assert f"  initiating  {name}:7\n{' ' * 20}ValueError: bad shape, bad" in printed
 
 
+@pytest.mark.parametrize("verdict", [TYPO, replace(LOST_GPU, abstained=True)])
+@pytest.mark.parametrize("width", [40, 50, 60])
+def test_a_narrow_terminal_has_no_longer_lines(verdict: Verdict, width: int) -> None:
+    line = ShownLine(
+        "train-7.log", 12, "initiating", "ValueError: " + "bad shape, " * 9, raised_at="train.py:7 in step"
+    )
+    printed = _printed(verdict, line, style=Style(width))
+    assert max(map(len, printed.splitlines())) <= width
+    assert "train-7.log:12" in printed
+
+
 def _source(name: str, kind: str | None = None) -> LogSource:
     return LogSource(ReadLog(name, "text\n", ((0, 1),), 5, kind=kind), Writer())
 
@@ -91,7 +102,8 @@ def _printed(
     end: JobEnd = JobEnd(Status.TIMEOUT),  # noqa: B008 - immutable
     given: frozenset[str] = frozenset(),
     sources: Sequence[LogSource] = (),
+    style: Style = Style(),  # noqa: B008 - immutable
 ) -> str:
     advice = advise(verdict, FAILED, ALONE, policy.built_in())
     body = VerdictBody.from_verdict(verdict, advice, event_id="e", cluster="orion", job_id="1", attempt=None)
-    return text_of(Explanation(body, tuple(sources), (), lines, end, given), Style())
+    return text_of(Explanation(body, tuple(sources), (), lines, end, given), style)

@@ -190,6 +190,38 @@ def test_a_reader_that_does_not_answer_is_left_alone_and_asked_again_later(world
     assert reading(world, "1:open") is not None
 
 
+@pytest.mark.parametrize("disputed", [False, True])
+def test_a_kind_that_the_reader_gives_no_answer_to_holds_up_no_other(world: World, *, disputed: bool) -> None:
+    known_kinds(world)
+
+    class Partial(Scripted):
+        def ask(self, asked: Question) -> Reply:
+            self.silent = asked.fingerprint == HARDWARE.fingerprint
+            return super().ask(asked)
+
+    reader = Partial()
+    task = asking(world, reader)
+    fail(world, "1")
+    age(world, 0.1)
+    with patch.dict(BY_WORD, {"Xid": replace(HARDWARE, abstained=not disputed, disputed=disputed)}):
+        fail(world, "2", tail="NVRM: Xid 79")  # newer than the other, or before it as it is disputed
+    assert turn(world, task) == 0
+    assert turn(world, task) == 1
+    assert [one.fingerprint for one in reader.asked[:2]] == [HARDWARE.fingerprint, OPEN.fingerprint]
+
+
+def test_questions_without_an_answer_count_for_the_limit_of_the_hour(world: World) -> None:
+    reader = Scripted(silent=True)
+    task = asking(world, reader, limit=2)
+    fail(world, "1")
+    for _ in range(4):
+        turn(world, task)
+    assert len(reader.asked) == 2
+    age(world, 1.01)
+    turn(world, task)
+    assert len(reader.asked) == 3
+
+
 def test_two_processes_do_not_ask_about_the_same_failure(world: World) -> None:
     fail(world, "1")
     entered, leave = threading.Event(), threading.Event()

@@ -56,6 +56,8 @@ def test_a_packaged_entry_for_the_same_line_yields_to_the_own_one(tmp_path: Path
         ('side = "user"', 'side = "system"', "side: 'system' is not the side of USER.2"),
         ('side = "user"\ncause = "USER.2"\n', "", "cause: this field or side is required"),
         ('cause = "USER.2"', 'cause = "USER.99"', "cause: 'USER.99' is not a code of that axis"),
+        ('cause = "USER.2"', 'cause = { "USER.2" = nan }', "the weight of USER.2 must be a number above 0, got nan"),
+        ('["scratch: quota exceeded"]', '["Größe überschritten"]', "literals: expected ASCII"),
         ('role = "initiating"', 'role = "first"', "role: expected one of initiating, cascade, teardown, context"),
         ('"scratch: quota exceeded for', '"scratch: quota was exceeded for', "examples: example 1 does not match"),
         ('"scratch: quota checked', '"scratch: quota exceeded, checked', "near_misses: near miss 1 matches the entry"),

@@ -109,6 +109,17 @@ def test_a_removed_folder_keeps_the_former(tmp_path: Path) -> None:
     assert set(folder.current().layered.own) == {"site.licence-server"}
 
 
+def test_a_folder_that_comes_back_unchanged_is_in_use_again(tmp_path: Path) -> None:
+    clock = FrozenClock(NOW)
+    folder = SignatureFolder(write(tmp_path / "own", QUOTA), clock)
+    (tmp_path / "own").rename(tmp_path / "away")
+    clock.sleep(POLL_S)
+    assert "no such folder" in (folder.current().problem or "")
+    (tmp_path / "away").rename(tmp_path / "own")
+    clock.sleep(POLL_S)
+    assert folder.current().problem is None
+
+
 def test_a_wrong_file_stops_the_start(tmp_path: Path) -> None:
     write(tmp_path, QUOTA.replace("label = ", "lable = "))
     with pytest.raises(ConfigurationError, match=r"FAULTLINE_SIGNATURES_DIR: site\.toml: entry 1 .*label"):

@@ -78,11 +78,13 @@ def _set_aside(evidence: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _context(context: Sequence[Mapping[str, Any]], evidence: Sequence[Mapping[str, Any]]) -> str:
-    nodes = sorted({str(line["node"]) for line in evidence if line.get("stream") == "node" and line.get("node")})
+    events = [line for line in evidence if line.get("stream") == "node" and line.get("node")]
+    used = _nodes([line for line in events if not line.get("note")])
     nothing = "Nothing was reported."
-    if nodes:
-        named = ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
-        nothing = f"Yes: the evidence contains events of {named}. Nothing else was reported."
+    if used:
+        nothing = f"Yes: the evidence contains events of {used}. Nothing else was reported."
+    elif events:
+        nothing = f"No: the events of {_nodes(events)} were set aside. Nothing else was reported."
     if not context:
         return nothing
     against = sum(1 for line in context if line.get("weight", 0) < 0)
@@ -93,6 +95,12 @@ def _context(context: Sequence[Mapping[str, Any]], evidence: Sequence[Mapping[st
     if against:
         parts.append(f"{against} {_reports(against)} against this verdict")
     return f"{', '.join(parts)}." if parts else nothing
+
+
+def _nodes(events: Sequence[Mapping[str, Any]]) -> str:
+    """The nodes of these events in words; empty without any."""
+    nodes = sorted({str(line["node"]) for line in events})
+    return ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
 
 
 def _missing(missing: Sequence[str]) -> str:

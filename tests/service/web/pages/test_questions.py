@@ -33,3 +33,12 @@ def test_an_undecided_verdict_says_so_and_no_verdict_has_no_questions() -> None:
     assert found["How clear is the side?"].startswith("Not clear enough: 40")
     assert found["Does a line match a known signature?"].startswith("No.")
     assert questions(None) == []
+
+
+def test_node_events_that_were_set_aside_do_not_agree_with_the_verdict() -> None:
+    event = {"stream": "node", "node": "gpu7", "role": "context", "note": "of another node"}
+    question = "Do node events and other failures agree?"
+    verdict = {"side": "user", "confidence": 0.9, "abstained": False, "evidence": [LINE, event]}
+    assert dict(questions(verdict))[question] == "No: the events of gpu7 were set aside. Nothing else was reported."
+    verdict["evidence"] = [LINE, event, {**event, "node": "gpu8", "note": None}]
+    assert "Yes: the evidence contains events of gpu8." in dict(questions(verdict))[question]
