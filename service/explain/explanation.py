@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from classifiers.contracts import FLIGHT_RECORDER, LogStream
+from classifiers.contracts import FLIGHT_RECORDER, LogStream, Verdict
 from classifiers.diagnostic_files.streams import TITLES
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.scan import ERROR_WORDS, tidy
+from classifiers.suspected_place import suspected_place
 from classifiers.taxonomy import Role
 from service.contracts.event import JobCompletion, NodeEventIn, Status
 from service.contracts.verdict import EvidenceLine, VerdictBody
@@ -26,6 +27,7 @@ NODE_EVENT: Final = "node event"
 _SHOWN: Final[dict[Role, int]] = {"initiating": 3, "cascade": 2, "teardown": 1, "context": 2}
 # A log of warnings alone may be of a run without failure.
 _FAILURE_WORDS: Final = tuple(word for word in ERROR_WORDS if word != "warning")
+_FAILED_TEST: Final = re.compile(r"\bFAIL(?:ED|URES?)?\b(?!\W{0,4}\b0\b)")  # "FAIL: 0" counts none
 _SKIPPED_NAMED: Final = 3  # files that are no text
 _NO_LOG: Final = frozenset({"node", "scheduler"})
 _KERNEL: Final = "dmesg"
@@ -94,6 +96,8 @@ class Explanation:
         if self.end.status is not Status.FAILED:
             return True
         is_given = "exit_code" in self.given and self.end.exit_code != 0
+        if any(_FAILED_TEST.search(line.text) for line in self.body.evidence if line.note is None):
+            return True
         return any(
             line.role != "context"
             and not _is_fact(line)
@@ -195,10 +199,16 @@ def prepare(
         signal=end.signal,
         scheduler=end.scheduler,
         ended_at=max(times, default=datetime.now(UTC)),
-        nodes=tuple(dict.fromkeys(one.writer.node for one in sources if one.writer.node)),
+        nodes=_nodes(sources),
         node_events=tuple(node_events),
     )
     return ExplainRequest(event, tuple(map(_stream, sources)), sources, skipped, end, frozenset(given))
+
+
+def _nodes(sources: Sequence[LogSource]) -> tuple[str, ...]:
+    """Return the nodes that names of logs and reports of a lost node name."""
+    lost = job_facts.nodes_of_loss(one.log.text for one in sources if one.log.kind is None)
+    return tuple(dict.fromkeys([*(one.writer.node for one in sources if one.writer.node), *lost]))
 
 
 def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str, ...]]:
@@ -246,6 +256,12 @@ def _stream(source: LogSource) -> LogStream:
     )
 
 
+def with_suspected_node(event: JobCompletion, verdict: Verdict) -> JobCompletion:
+    """Return the event for the advice: where no node of the job is known, with the one that the verdict suspects."""
+    suspect = suspected_place(verdict.suspect, verdict.side, abstained=verdict.abstained)
+    return event if event.nodes or suspect.node is None else event.model_copy(update={"nodes": (suspect.node,)})
+
+
 def explain(request: ExplainRequest, body: VerdictBody, layered: LayeredCatalogue) -> Explanation:
     """Return the explanation of a verdict on the request; `layered` is the catalogue that it was made with."""
     return Explanation(
@@ -263,9 +279,10 @@ def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource])
     left = dict(_SHOWN)
     if any(line.role == "initiating" and not _is_fact(line) for line in evidence):
         left["context"] = 0
-    shown = []
+    shown: list[ShownLine] = []
     for line in evidence:
-        if left[line.role] <= 0 or _is_fact(line) or _WORD.search(line.text) is None:
+        is_set_aside = line.note is not None  # the chain names it with the reason
+        if left[line.role] <= 0 or is_set_aside or _is_fact(line) or _WORD.search(line.text) is None:
             continue
         left[line.role] -= 1
         number = line.line

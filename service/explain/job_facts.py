@@ -27,11 +27,19 @@ _STEP_CANCELLED: Final = re.compile(r"\bslurmstepd: error: \*\*\* STEP \S+ ON \S
 # A task failed, for which srun ends the step with its other tasks.
 _TASK_FAILED: Final = re.compile(r"\bsrun: error: \S{1,200}: tasks? [^\n]{1,200}: Exited with exit code")
 _ENDED_BY_SRUN: Final = re.compile(r"\bsrun: Terminating (?:StepId=|job step )")
+_LOST_NODE: Final = re.compile(r"^srun: error: Node failure on (?P<node>[\w.-]{1,100})[ \t]*$", re.MULTILINE)
+_OTHER_NODE: Final = re.compile(
+    r"^(?:srun: error: (?P<task>[\w.-]{1,100}): tasks? "
+    r"|slurmstepd: error: \*{3} (?:JOB|STEP) \S+ ON (?P<own>[\w.-]{1,100}) )",
+    re.MULTILINE,
+)
 _EXIT_CODE: Final = re.compile(
     r"^(?:[^\n]{0,80}?\bsrun: error: [^\n]{0,200}?: Exited with exit code (?P<srun>\d{1,3})"
     r"|[^\n]{0,60}?##\[error\]Process completed with exit code (?P<actions>\d{1,3})"
     r"|[^\n]{0,60}?ERROR: Job failed: exit (?:code|status) (?P<gitlab>\d{1,3})"
     r"|[^\n]{0,60}?\bcommand terminated with exit code (?P<kubectl>\d{1,3})"
+    r"|[^\n]{0,1000}?\bdid not complete successfully: exit code: (?P<docker>\d{1,3})"
+    r"|[^\n]{0,80}?\bterminated with an error exit status \((?P<nextflow>\d{1,3})\)"
     r"|[^\n]{0,80}?\bexit(?:ed with|s with|) (?:exit )?(?:code|status):? (?P<other>\d{1,3})\b"
     r"|[^\n]{0,80}?\b[Ee]xit(?:code| ?[Cc]ode|_code) {0,3}[:=] {0,6}(?P<report>-?\d{1,3})\b"
     r"|with errorcode (?P<mpi>\d{1,3})\."
@@ -97,6 +105,14 @@ def _is_step_cancelled(text: str) -> bool:
     if cancelled is None or _ENDED_BY_SRUN.search(text) is not None:
         return False
     return _TASK_FAILED.search(text, 0, cancelled.start()) is None
+
+
+def nodes_of_loss(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the nodes that Slurm reports as failed, then the others that it names; nothing where it reports none."""
+    whole = "\n".join(text[-_END:] for text in texts)
+    lost = [found["node"] for found in _LOST_NODE.finditer(whole)]
+    others = (found["task"] or found["own"] for found in _OTHER_NODE.finditer(whole))
+    return tuple(dict.fromkeys([*lost, *others])) if lost else ()
 
 
 def of_accounting(text: str) -> JobEnd | None:

@@ -34,6 +34,7 @@ _MAY_BE_DIAGNOSTIC: Final = re.compile(r"(?i)(?:\.(?:json|pickle|pkl|dump)|^[^.]
 _COMPRESSED: Final = re.compile(r"(?i)\.(?:gz|bz2|xz|lzma|zst|zstd)$")
 _SAMPLE: Final = 16 * 1024
 _CONTROL: Final = bytes(code for code in range(32) if code not in {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
+_HOLE: Final = re.compile(rb"\0{16,}")
 _UTF16_SHARE: Final = 0.2  # nulls at even or odd places
 _XZ_MEMORY: Final = 128 * 1024 * 1024  # twice what the strongest preset of xz takes
 _BINARY_SHARE: Final = 0.05  # control characters in the sample of a file that is no text (judgement)
@@ -209,10 +210,11 @@ def _utf16_encoding(sample: bytes) -> str | None:
 def is_binary(sample: bytes) -> bool:
     """Return whether the beginning of a file is not text.
 
-    A run of null bytes at the beginning is allowed: a log that was truncated while a program wrote to it has one.
-    UTF-16 without a mark, where every other byte is null, is text too.
+    One run of null bytes is allowed, at the beginning or later: a log that was truncated while a program wrote to it
+    has one, and so has one of a file server that lost a piece. UTF-16 without a mark, where every other byte is null,
+    is text too.
     """
-    text = sample.lstrip(b"\0")
+    text = _HOLE.sub(b"", sample.lstrip(b"\0"), count=1)
     nulls = (text[::2].count(0), text[1::2].count(0))
     if max(nulls) > len(text) * _UTF16_SHARE > 8 * min(nulls):
         text = text.replace(b"\0", b"")

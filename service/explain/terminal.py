@@ -39,6 +39,7 @@ _NO_FAILURE: Final = (
 )
 # The line that mitigations name is printed already.
 _LOOK_FIRST: Final = " Look first at: "
+_QUOTED_LINE: Final = re.compile(r"^Look first at: .+(?=\. Change the code )", re.DOTALL)
 _BOLD: Final = "1"
 _DIM: Final = "2"
 _RED: Final = "31"
@@ -147,11 +148,13 @@ class _Printer:
         most = min(self._style.width // 3, self._style.width - _ROLE - 2 - _LEAST_TEXT)
         fitting = [len(place) for place in places if len(place) <= most]
         column = max(fitting, default=_SHORT_COLUMN)
+        raised: set[tuple[str, str | None]] = set()  # an error of several lines was raised once
         for line, place in zip(lines, places, strict=True):
-            yield from self._line(line, place, column)
+            yield from self._line(line, place, column, is_raised_before=(line.source, line.raised_at) in raised)
+            raised.add((line.source, line.raised_at))
         yield ""
 
-    def _line(self, line: ShownLine, place: str, column: int) -> Iterator[str]:
+    def _line(self, line: ShownLine, place: str, column: int, *, is_raised_before: bool) -> Iterator[str]:
         style = self._style
         role = display_names.word("role", line.role, "says")
         indent = _ROLE + column + 2
@@ -170,7 +173,7 @@ class _Printer:
             place = ""
         yield head + style.paint(f"{place:{column}}", _CYAN) + "  " + rows[0]
         yield from (" " * indent + row for row in rows[1:])
-        if line.raised_at is not None:
+        if line.raised_at is not None and not is_raised_before:
             where = textwrap.wrap(f"at {_visible(line.raised_at)}", room, break_on_hyphens=False)
             yield from (" " * indent + style.paint(row, _DIM) for row in where)
 
@@ -209,7 +212,10 @@ class _Printer:
         yield from self._labelled("Resubmit", f"{decision}. {reason}", _DECISION_COLOR.get(body.decision, _YELLOW))
         shown = [one for one in body.mitigations if one.score >= _LEAST_SHARE][:_MITIGATIONS]
         texts = [f"{one.action} ({one.signature.id})" for one in self._explanation.own_entries]
-        texts += [one.text.partition(_LOOK_FIRST)[0] for one in shown]
+        has_beginning = any(line.role == "initiating" for line in self._explanation.lines)
+        for one in shown:
+            text = _QUOTED_LINE.sub("Look first at the initiating line", one.text) if has_beginning else one.text
+            texts.append(text.partition(_LOOK_FIRST)[0])
         for number, text in enumerate(texts):
             yield from self._labelled("" if number else "What to do", f"{number + 1}. {text}")
 

@@ -82,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
         diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder, key=configured.model_key_bytes())
     good = good_run(one.text for one in read_logs.read(log_files.find(args.good))) if args.good else None
     (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams, good)])
-    body = verdict_body(request.event, verdict, policy.load(configured.policy_file))
+    event = explanation.with_suspected_node(request.event, verdict)
+    body = verdict_body(event, verdict, policy.load(configured.policy_file))
     found = explanation.explain(request, body, folder.current().layered)
     if args.format == "json":
         output.json_document(found.to_wire())

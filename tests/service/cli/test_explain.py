@@ -244,6 +244,31 @@ def test_other_encodings_are_read(explain: Explain, tmp_path: Path, encoding: st
     assert explain.json(path)["lines"][0]["text"] == "KeyError: 'lr_5'"
 
 
+def test_a_log_with_a_hole_is_read(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "train.log", b"step 1\nste" + bytes(4096) + b"\n" + KEY_ERROR.encode())
+    assert explain.json(path)["lines"][0]["text"] == "KeyError: 'lr_5'"
+
+
+def test_the_advice_names_the_node_that_began_it_although_only_the_log_names_nodes(
+    explain: Explain, tmp_path: Path
+) -> None:
+    path = log(
+        tmp_path / "slurm-4713.out",
+        "step 200 loss 1.9\nsrun: error: Node failure on gpu17\nslurmstepd: error: *** JOB 4713 ON gpu16 CANCELLED AT "
+        "2026-11-29T03:12:44 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n",
+    )
+    found = explain.json(path)["verdict"]
+    assert (found["suspect"]["node"], found["exclude_nodes"]) == ("gpu17", ["gpu17"])
+
+
+def test_a_node_event_that_was_set_aside_is_no_line_that_matters(explain: Explain, tmp_path: Path) -> None:
+    event = {"node": "gpu99", "at": "2026-11-20T03:00:00Z", "source": "kernel", "text": "NVRM: Xid 79, GPU lost"}
+    path = log(tmp_path / "slurm-7-gpu01-0.err", "all done\n")
+    found = explain.json(path, "--node-events", log(tmp_path / "events.jsonl", orjson.dumps(event)))
+    assert [one["note"] for one in found["verdict"]["evidence"] if one["stream"] == "node"] != [None]
+    assert all(one["file"] != "node event" for one in found["lines"])
+
+
 def test_node_events_are_evidence(explain: Explain, tmp_path: Path) -> None:
     events = log(
         tmp_path / "dmesg.txt",
@@ -257,6 +282,12 @@ def test_node_events_are_evidence(explain: Explain, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["step 1 loss 2\nall done\n", "WARNING: lr is low\n"])
 def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_path: Path, text: str) -> None:
     assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", text))
+
+
+def test_a_test_that_failed_is_a_failure_and_none_that_failed_is_not(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "go.log", "    cache_test.go:31: got 3 entries, want 2\n--- FAIL: TestCache (0.00s)\nFAIL\n")
+    assert "these logs show no failure" not in explain.text(path)
+    assert "these logs show no failure" in explain.text(log(tmp_path / "ok.log", "# PASS: 12\n# FAIL:  0\nall done\n"))
 
 
 def test_a_log_in_another_language_shows_the_failure_that_its_exit_code_tells(explain: Explain, tmp_path: Path) -> None:

@@ -1,7 +1,11 @@
 import pytest
 
 from service.contracts.event import Status
-from service.explain.job_facts import JobEnd, guess, of_accounting
+from service.explain.job_facts import JobEnd, guess, nodes_of_loss, of_accounting
+
+TASK = "srun: error: gpu3: task 2: Exited with exit code 1"
+CANCELLED = "slurmstepd: error: *** {} ON gpu1 CANCELLED AT 2026-11-20T10:00:00 ***"
+BUILD = 'ERROR: failed to solve: process "/bin/sh -c pip install --no-cache-dir -r /app/requirements.txt" did not '
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,10 @@ from service.explain.job_facts import JobEnd, guess, of_accounting
         ("command terminated with exit code 137", JobEnd(exit_code=137)),
         ("make: *** [Makefile:3: prog] Error 2", JobEnd(exit_code=2)),
         ("run.sh: line 4:  4711 Segmentation fault      (core dumped) ./solver", JobEnd(signal=11)),
+        (f"{TASK}\n{CANCELLED.format('JOB 12')}", JobEnd(Status.CANCELLED, exit_code=1, scheduler="slurm")),
+        (f"{BUILD}complete successfully: exit code: 2", JobEnd(exit_code=2)),
+        ("  Process `ALIGN (s7)` terminated with an error exit status (137)", JobEnd(exit_code=137)),
+        ("mpirun noticed that process rank 5 with PID 102 on node n7 exited on signal 9 (Killed).", JobEnd(signal=9)),
         ("Segmentation fault (core dumped)", JobEnd(signal=11)),
         ("Terminated: 15", JobEnd(signal=15)),
         ("Aborted connection 12 to db: 'jobs' user: 'ana'", JobEnd()),
@@ -86,3 +94,9 @@ def test_the_end_of_a_job_is_read_from_launchers_and_shells(text: str, end: JobE
 )
 def test_the_end_of_a_job_is_read_from_the_accounting_of_slurm(row: str, end: JobEnd | None) -> None:
     assert of_accounting(f"JobID|State|ExitCode\n{row}\n77.0|FAILED|9:0\n" if row else "JobID|State|ExitCode\n") == end
+
+
+def test_nodes_are_read_from_the_lines_of_slurm_where_it_reports_that_one_failed() -> None:
+    of_job = "slurmstepd: error: *** JOB 9 ON gpu16 CANCELLED AT 2026-11-29T03:12:44 DUE TO NODE FAILURE ***\n"
+    assert nodes_of_loss([f"srun: error: Node failure on gpu17\n{of_job}"]) == ("gpu17", "gpu16")
+    assert nodes_of_loss([of_job]) == ()

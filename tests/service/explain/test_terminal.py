@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from classifiers.contracts import Suspect, Verdict
+from classifiers.contracts import Evidence, Suspect, Verdict
 from service.contracts.event import Status
 from service.contracts.verdict import VerdictBody
 from service.explain.explanation import NODE_EVENT, Explanation, LogSource, ShownLine
@@ -90,6 +90,19 @@ def test_a_narrow_terminal_has_no_longer_lines(verdict: Verdict, width: int) -> 
     printed = _printed(verdict, line, style=Style(width))
     assert max(map(len, printed.splitlines())) <= width
     assert "train-7.log:12" in printed
+
+
+def test_the_place_of_an_error_of_several_lines_is_said_once() -> None:
+    lines = [ShownLine("a.log", at, "initiating", f"line {at}", raised_at="train.py:7") for at in (4, 5)]
+    assert _printed(TYPO, *lines).count("at train.py:7") == 1
+
+
+def test_an_undecided_advice_does_not_repeat_the_line_that_is_shown() -> None:
+    evidence = (Evidence("ERROR what is this", "initiating", stream="stderr", line=7),)
+    undecided = replace(TYPO, abstained=True, evidence=evidence, own_frame=None)
+    shown = _printed(undecided, ShownLine("a.log", 7, "initiating", "ERROR what is this"))
+    assert shown.count("ERROR what is this") == 1
+    assert "Look first at the initiating line. Change the code" in " ".join(shown.split())
 
 
 def _source(name: str, kind: str | None = None) -> LogSource:
