@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
+import re2
+
 from classifiers.extraction.envelopes.daemon_lines import DAEMON_MARKS, is_of_daemon
 from classifiers.extraction.line_headers import parse_header
 from classifiers.patterns.literal_search import Literals, lower_case
@@ -92,9 +94,18 @@ class _EntryGroup:
             exact = [_EVERY if one.pattern is None else one.pattern.pattern for one in self.entries]
             bounds = [least_opened_bound(pattern) for pattern in exact]
             self._exact_up_to = [_LONGEST_LINE if bound is None else bound for bound in bounds]
-            match = self._match = compile_set([without_upper_bounds(pattern) for pattern in exact])
+            try:
+                match = compile_set([without_upper_bounds(pattern) for pattern in exact])
+            except re2.error:  # an operator's entries together are too large for the engine, each alone is not
+                match = self._each_alone
+            self._match = match
         found = match(line)
         return [self.entries[place] for place in sorted(found) if self._is_match(place, line)] if found else ()
+
+    def _each_alone(self, line: bytes) -> Sequence[int]:
+        """The places of the entries that match a line, of which each is searched by itself."""
+        patterns = [entry.pattern for entry in self.entries]
+        return [place for place, one in enumerate(patterns) if one is None or one.matches(line)]
 
     def _is_match(self, place: int, line: bytes) -> bool:
         """Whether an entry matches that matched without upper bounds."""

@@ -118,7 +118,11 @@ def _plain(value: Any) -> Any:
 
 def _write(text: str, *, error: bool = False) -> None:
     stream: IO[str] = sys.stderr if error else sys.stdout
-    stream.write(text)
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:  # a terminal of another encoding: escapes for the characters that it does not have
+        encoding = stream.encoding or "ascii"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     if error:
         stream.flush()
 

@@ -281,8 +281,7 @@ def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource])
         left["context"] = 0
     shown: list[ShownLine] = []
     for line in evidence:
-        is_set_aside = line.note is not None  # the chain names it with the reason
-        if left[line.role] <= 0 or is_set_aside or _is_fact(line) or _WORD.search(line.text) is None:
+        if left[line.role] <= 0 or _is_fact(line) or _WORD.search(line.text) is None:
             continue
         left[line.role] -= 1
         number = line.line

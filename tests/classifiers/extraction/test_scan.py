@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,6 +102,22 @@ def test_entries_that_several_words_share_are_compiled_once(monkeypatch: pytest.
     for line in ("the minion is late", "nomad is late", "hypervisor is late"):  # three words of one entry
         scanner.scan(line, of_events=True)
     assert len(compiled) == 1
+
+
+def test_entries_that_are_together_too_large_for_the_engine_match_each_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def limited(patterns: Iterable[str]) -> Callable[[bytes], Sequence[int] | None]:
+        found = list(patterns)
+        if len(found) > 1:
+            raise re2.error("failed to compile Set")
+        return signatures.compile_set(found)
+
+    line = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+    [expected] = Scanner(signatures.packaged()).scan(line)
+    monkeypatch.setattr(scan, "compile_set", limited)
+    [found] = Scanner(signatures.packaged()).scan(line)
+    assert {hit.id for hit in found.hits} == {hit.id for hit in expected.hits} >= {"nvidia.ecc-cuda"}
 
 
 @pytest.mark.parametrize("header", ["", "2026-05-24T12:00:00Z ", "[rank3]: ", "1780000000 "])

@@ -261,14 +261,6 @@ def test_the_advice_names_the_node_that_began_it_although_only_the_log_names_nod
     assert (found["suspect"]["node"], found["exclude_nodes"]) == ("gpu17", ["gpu17"])
 
 
-def test_a_node_event_that_was_set_aside_is_no_line_that_matters(explain: Explain, tmp_path: Path) -> None:
-    event = {"node": "gpu99", "at": "2026-11-20T03:00:00Z", "source": "kernel", "text": "NVRM: Xid 79, GPU lost"}
-    path = log(tmp_path / "slurm-7-gpu01-0.err", "all done\n")
-    found = explain.json(path, "--node-events", log(tmp_path / "events.jsonl", orjson.dumps(event)))
-    assert [one["note"] for one in found["verdict"]["evidence"] if one["stream"] == "node"] != [None]
-    assert all(one["file"] != "node event" for one in found["lines"])
-
-
 def test_node_events_are_evidence(explain: Explain, tmp_path: Path) -> None:
     events = log(
         tmp_path / "dmesg.txt",

@@ -1,5 +1,6 @@
 """The command: finds its subcommands, and ends in one clear line where it can't go on."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 
 from service.__main__ import main
+from service.cli import output
 from service.cli.commands import COMMANDS
 from service.cli.exit_codes import NO_MODEL
 
@@ -58,6 +60,14 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     )
     os.close(write)
     assert "Traceback" not in done.stderr
+
+
+def test_characters_that_the_terminal_does_not_have_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    output.line("Größe: 磁盘")
+    terminal.seek(0)
+    assert terminal.read() == "Größe: \\u78c1\\u76d8\n"
 
 
 @pytest.mark.slow
