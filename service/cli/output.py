@@ -10,7 +10,7 @@ import argparse
 import logging
 import re
 import sys
-from typing import IO, Any
+from typing import Any, TextIO
 
 import orjson
 
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write(text: str, *, error: bool = False) -> None:
-    stream: IO[str] = sys.stderr if error else sys.stdout
+    stream: TextIO = sys.stderr if error else sys.stdout
     try:
         stream.write(text)
     except UnicodeEncodeError:  # a terminal of another encoding: escapes for the characters that it does not have
