@@ -47,7 +47,7 @@ def _of_step(row: Mapping[str, str]) -> Iterator[DiagnosticFinding]:
     if failed:
         facts = [f"exit code {code}"] if code else []
         derived = row.get("DerivedExitCode", "")
-        facts += [f"highest exit code of its steps {derived}"] if derived not in {"", code} else []
+        facts += [f"highest exit code of its steps {derived}"] if derived not in {"", "0:0", code} else []
         facts += [f"reason {row['Reason']}"] if row.get("Reason") not in {None, "", "None"} else []
         text = f"sacct: {step} ended as {state}" + (f" ({', '.join(facts)})" if facts else "")
         yield DiagnosticFinding(_KIND, text, "context")

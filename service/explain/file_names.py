@@ -25,8 +25,10 @@ _POD: Final = re.compile(
     r"(?:^|[-_.])(?P<pod>(?:worker|master|chief|launcher|ps)[-_]?\d{1,4})(?:-[a-z0-9]{5})?(?=$|[_./-])"
 )
 _WORKER: Final = re.compile(r"(?P<role>[a-z]+)[-_]?(?P<number>\d+)$")
+# Words before the name of a node that say what a file is, and are no part of the name.
 _NODE: Final = re.compile(
-    r"(?i)(?:^|[/_.@+-])(?P<node>ip(?:-\d{1,3}){4}|(?:[a-z][a-z0-9]{0,11}-)?(?:node|gpu|host|dgx|hgx|cn|nid|compute|server)"
+    r"(?i)(?:^|[/_.@+-])(?P<node>ip(?:-\d{1,3}){4}|(?:(?!(?:dmesg|kern|kernel|syslog|messages|journal|log|smi|sacct|ras"
+    r"|run|job|train|err|out|stderr|stdout|console)-)[a-z][a-z0-9]{0,11}-)?(?:node|gpu|host|dgx|hgx|cn|nid|compute|server)"
     r"[-_]?\d{1,6})(?=$|[/_.@+-])"
 )
 _STREAM: Final = re.compile(r"(?i)(?:^|[/_.-])(?P<stream>stderr|stdout|err|out)(?=$|[/_.-])")

@@ -219,6 +219,16 @@ def test_memory_near_its_limit_names_node_and_task() -> None:
     assert (case.suspect.rank, case.suspect.node) == (9, "gpu04")
 
 
+def test_the_exit_code_of_steps_is_named_where_one_failed() -> None:
+    text = "JobID|State|ExitCode|DerivedExitCode\n8|FAILED|1:0|0:0\n9|FAILED|1:0|3:0\n"
+    found = read_diagnostic_files([LogStream(text, stream="sacct")]).evidence
+    assert found is not None
+    assert [one.text for one in found.findings] == [
+        "sacct: 8 ended as FAILED (exit code 1:0)",
+        "sacct: 9 ended as FAILED (exit code 1:0, highest exit code of its steps 3:0)",
+    ]
+
+
 def test_memory_use_of_a_step_that_completed_is_no_beginning() -> None:
     text = "JobID|State|ExitCode|MaxRSS|ReqMem\n9|FAILED|1:0||64G\n9.0|COMPLETED|0:0|66900000K|\n"
     found = read_diagnostic_files([LogStream(text, stream="sacct")]).evidence

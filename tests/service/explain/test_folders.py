@@ -141,6 +141,8 @@ def test_ranks_are_read_from_names_of_files(names: list[str], ranks: list[int | 
         ("slurm-123-gpu017-3.err", Writer(node="gpu017", stream="stderr", job="123")),
         ("logs/node-4/rank_1.out", Writer(rank=1, node="node-4", stream="stdout")),
         ("a100-node12.stdout.gz", Writer(node="a100-node12", stream="stdout")),
+        ("dmesg-gpu09.txt", Writer(node="gpu09")),
+        ("nvidia-smi-dgx-3.txt", Writer(node="dgx-3")),
         ("train.log", Writer()),
         ("standard input", Writer()),
     ],
