@@ -11,6 +11,7 @@ from classifiers.contracts import NotDiagnostic
 from classifiers.diagnostic_files.dmesg import stamped_line
 from classifiers.diagnostic_files.nvidia_smi import read_gpu_states
 from classifiers.diagnostic_files.streams import kind_of
+from classifiers.fleet_evidence.recent_changes import ALL_NODES
 from classifiers.redaction import redact
 from service.contracts.event import LOGS_MOST, NodeEventIn
 from service.errors import InvalidInput, UnreadableRecord
@@ -92,4 +93,8 @@ def _parsed(record: bytes, cluster: str) -> list[NodeEventIn]:
     found = node_events.parse(record, cluster=cluster)
     if isinstance(found, Skipped):
         return []
-    return [NodeEventIn(at=one.at, node=one.node, source=one.source, text=one.text) for one in found.events]
+    # A change of the whole cluster is one of no single node.
+    return [
+        NodeEventIn(at=one.at, node=None if one.node == ALL_NODES else one.node, source=one.source, text=one.text)
+        for one in found.events
+    ]

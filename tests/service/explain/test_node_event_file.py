@@ -27,6 +27,12 @@ def test_an_event_is_read_in_every_accepted_format(data: str, node: str | None, 
     assert (event.text, event.node, event.at) == (XID, node, at)
 
 
+def test_a_change_of_the_whole_cluster_is_of_no_single_node() -> None:
+    change = {"cluster": "orion", "source": "change", "at": "2026-11-20T03:41:52Z", "text": "quota set to 1 TiB"}
+    [event] = read(orjson.dumps(change), "changes", "c")
+    assert (event.source, event.node, event.at) == ("change", None, AT)
+
+
 def test_states_of_gpus_are_events() -> None:
     states = "=====NVSMI LOG=====\nAttached GPUs : 1\nGPU 00000000:9A:00.0\n    Remapped Rows\n        Pending : Yes\n"
     assert [(one.source, one.text) for one in read(states.encode(), "states", "c")] == [

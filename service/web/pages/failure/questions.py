@@ -52,7 +52,7 @@ def _first(evidence: Sequence[Mapping[str, Any]]) -> str:
         return f"A node event{' of ' + str(first['node']) if first.get('node') else ''}, and no line of a log."
     parts = [f"rank {first['rank']}" if first.get("rank") is not None else "", str(first.get("node") or "")]
     where = " on ".join(part for part in parts if part)
-    number = f" {first['line']:,}" if isinstance(first.get("line"), int) else ""
+    number = f" line {first['line']:,}" if isinstance(first.get("line"), int) else ""
     return f"{first.get('stream') or 'log'}{number}{f' of {where}' if where else ''}."
 
 

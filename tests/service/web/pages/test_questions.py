@@ -20,7 +20,7 @@ def test_each_question_has_its_answer_in_words() -> None:
     }
     found = dict(questions(verdict))
     assert found["Does a line match a known signature?"] == "Yes: cuda.launch (1 line)."
-    assert found["Which line came first?"] == "stderr 18,233 of rank 3 on gpu1."
+    assert found["Which line came first?"] == "stderr line 18,233 of rank 3 on gpu1."
     assert "1 line that the first failure caused" in found["Did other lines follow from it?"]
     assert found["Was evidence set aside?"] == "Yes. 1 line: written before the job started."
     assert found["Do node events and other failures agree?"] == "1 report for hardware, 1 report against this verdict."
