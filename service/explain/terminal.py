@@ -211,7 +211,8 @@ class _Printer:
         )
         yield from self._labelled("Resubmit", f"{decision}. {reason}", _DECISION_COLOR.get(body.decision, _YELLOW))
         shown = [one for one in body.mitigations if one.score >= _LEAST_SHARE][:_MITIGATIONS]
-        texts = [f"{one.action} ({one.signature.id})" for one in self._explanation.own_entries]
+        own = self._explanation.own_entries
+        texts = [f"{one.signature.title.rstrip('.')}. {one.action} ({one.signature.id})" for one in own]
         has_beginning = any(line.role == "initiating" for line in self._explanation.lines)
         for one in shown:
             text = _QUOTED_LINE.sub("Look first at the initiating line", one.text) if has_beginning else one.text

@@ -15,6 +15,7 @@ import zstandard
 from classifiers.model import artifact
 from service.__main__ import main
 from tests.classifiers.conftest import small_model
+from tests.service.signatures.entries import QUOTA, write
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"  # a token's shape, nobody's token
 KEY_ERROR = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr_5'\n"
@@ -346,3 +347,11 @@ def test_an_error_file_of_torchrun_is_named(explain: Explain, tmp_path: Path) ->
     error_file = log(tmp_path / "attempt_0" / "1" / "error.json", orjson.dumps({"message": message}))
     first = explain.json(tmp_path)["lines"][0]
     assert (first["file"], first["rank"], first["line"]) == (str(error_file), 1, None)
+
+
+def test_an_own_signature_is_named_with_its_label_and_action(
+    explain: Explain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTLINE_SIGNATURES_DIR", str(write(tmp_path / "own", QUOTA)))
+    shown = " ".join(explain.text(log(tmp_path / "train.log", "scratch: quota exceeded for user ana\n")).split())
+    assert "1. Quota of /scratch exceeded. Delete old checkpoints in /scratch, or ask" in shown
