@@ -33,10 +33,8 @@ _MITIGATIONS: Final = 3
 _LEAST_SHARE: Final = 0.05  # of a mitigation that is printed (judgement)
 _LEAST_CONFIDENCE: Final = 0.8
 
-_NO_FAILURE: Final = (
-    "If the job failed, add the log of its standard error, of its other ranks or of its launcher, or say how it ended "
-    "(--status, --exit-code)."
-)
+_NO_FAILURE: Final = "If the job failed, add the log of its standard error, of its other ranks or of its launcher"
+_SAY_HOW: Final = ", or say how it ended (--status, --exit-code)"
 # The line that mitigations name is printed already.
 _LOOK_FIRST: Final = " Look first at: "
 _QUOTED_LINE: Final = re.compile(r"^Look first at: .+(?=\. Change the code )", re.DOTALL)
@@ -201,7 +199,8 @@ class _Printer:
 
     def _advice(self) -> Iterator[str]:
         if not self._explanation.shows_failure:
-            yield from self._labelled("What to do", _NO_FAILURE)
+            say_how = "" if "exit_code" in self._explanation.given else _SAY_HOW
+            yield from self._labelled("What to do", f"{_NO_FAILURE}{say_how}.")
             return
         body = self._body
         prefix = f"{body.rule}: "

@@ -277,6 +277,14 @@ def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_pat
     assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", text))
 
 
+def test_how_the_job_ended_is_asked_for_only_where_it_is_not_given(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "train.log", "step 1 loss 2\nall done\n")
+    assert "say how it ended" in explain.text(path)
+    given = explain.text(path, "--exit-code", 0)
+    assert "add the log of its standard error" in given
+    assert "say how it ended" not in given
+
+
 def test_a_test_that_failed_is_a_failure_and_none_that_failed_is_not(explain: Explain, tmp_path: Path) -> None:
     path = log(tmp_path / "go.log", "    cache_test.go:31: got 3 entries, want 2\n--- FAIL: TestCache (0.00s)\nFAIL\n")
     assert "these logs show no failure" not in explain.text(path)
