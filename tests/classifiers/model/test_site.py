@@ -228,6 +228,16 @@ def test_a_line_alone_does_not_overrule_a_confident_verdict_but_two_people_do(mo
     assert verdict(model, limit, both).side == "hardware"
 
 
+def test_a_line_alone_does_not_overrule_by_a_failure_whose_words_are_not_stored(model: Model) -> None:
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
+    lost = f"RuntimeError: elastic agent lost the rendezvous quorum of this training run entirely\n{line}"
+    layer = fitted(model, case("node1", lost, {"side": "hardware", "cause": "HW.NODE.1"})).layer
+    assert verdict(model, line, layer).side == "hardware", "the whole failure is like the labelled one"
+    among_very_many = replace(layer, support=())
+    assert verdict(model, line, among_very_many).side == verdict(model, line).side == "user"
+    assert verdict(model, lost, among_very_many).side == "hardware"
+
+
 def quota_labels(**provenance: Any) -> list[LabelledCase]:
     """Labels of 36 groups of a site's own failure, which a model takes for the program's mistake."""
     first, second = "alpha beta gamma delta epsilon zeta eta theta iota", "lambda mu omicron sigma"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from service.cli.classifier.labels import lines_of
 from service.db.session import Store
 from service.errors import Conflict
 from service.feedback import label_export, label_review, withdrawal
@@ -190,3 +191,13 @@ def test_of_a_flood_of_labels_few_are_read(world: World) -> None:
     oldest = rows[1].id
     kept = label_export.cases(world.store, golden=False, most_alike=ALIKE, audited={oldest})
     assert oldest in {int(one["id"].rpartition("-")[2]) for one in kept}
+
+
+def test_lines_of_another_encoding_are_named_and_the_others_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "labels.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"id": "1"}\r\n{"who": "J\xf6rg"}\n{"id": "3"}\n\x1a')
+    unreadable: list[str] = []
+    assert [value for _, value in lines_of(str(file), unreadable)] == [{"id": "1"}, {"id": "3"}]
+    assert [one.partition(": expected JSON in UTF-8")[0] for one in unreadable] == [f"{file}:2", f"{file}:4"]
+    file.write_bytes('{"id": "1"}\n{"id": "2"}\n'.encode("utf-16"))
+    assert not list(lines_of(str(file), unreadable))
