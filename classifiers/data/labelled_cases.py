@@ -43,6 +43,7 @@ that axis learns nothing from the case.
 import hashlib
 import io
 import reprlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -232,7 +233,7 @@ def read_file(file: Traversable) -> list[LabelledCase]:
                 data = unpacked.read()
         except zstandard.ZstdError as error:
             raise DatasetError(file.name, "file", "a zstd frame", str(error)) from error
-    return list(read_lines(data.splitlines(), file.name))
+    return list(read_lines(data.removeprefix(BOM_UTF8).splitlines(), file.name))
 
 
 def case_files(folder: Traversable) -> list[Traversable]:

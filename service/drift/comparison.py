@@ -149,14 +149,16 @@ def _confidence(recent: Sequence[AuditedAnswer], reference: Sequence[AuditedAnsw
 
 
 def _gap(answers: Sequence[AuditedAnswer]) -> Interval | None:
-    """The weighted mean of confidence minus right (0 or 1), with its interval."""
+    """The weighted mean of confidence minus right (0 or 1), with its interval, at least as wide as if it were 0."""
     total = sum(one.weight for one in answers)
     if not total or len(answers) < 2:  # noqa: PLR2004 - a variance needs two
         return None
     gaps = [(one.confidence - one.right, one.weight) for one in answers]
     mean = sum(gap * weight for gap, weight in gaps) / total
     variance = sum((weight * (gap - mean)) ** 2 for gap, weight in gaps) / total**2 * len(gaps) / (len(gaps) - 1)
-    half = Z * sqrt(variance)
+    # Where all answers are right the sample has no variance, though a calibrated machine is wrong at times.
+    calibrated = sum(one.weight**2 * one.confidence * (1 - one.confidence) for one in answers) / total**2
+    half = Z * sqrt(max(variance, calibrated))
     return Interval(mean, mean - half, mean + half)
 
 

@@ -1,6 +1,6 @@
 """Measures of the input of failures, the counts of a period, and reports on drift."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -159,9 +159,7 @@ class DriftReader(TimedReader):
             )
         ).all()
         confidences = self._confidences([row.failure_id for row in rows])
-        answered: dict[tuple[str, str], int] = {}
-        for row in rows:
-            answered[row.week, row.stratum] = answered.get((row.week, row.stratum), 0) + 1
+        answered = self._answered({row.week for row in rows})
         return [
             AuditedAnswer(
                 row.cluster,
@@ -173,6 +171,18 @@ class DriftReader(TimedReader):
             for row in rows
             if row.failure_id in confidences
         ]
+
+    def _answered(self, weeks: Collection[str]) -> dict[tuple[str, str], int]:
+        """Answers of each stratum in whole weeks, of which a period may hold a part."""
+        found = self._connection.execute(
+            select(audit_samples.c.week, audit_samples.c.stratum, func.count().label("many"))
+            .join(feedback, feedback.c.id == audit_samples.c.feedback_id)
+            .where(
+                audit_samples.c.week.in_(weeks), feedback.c.kind != "unsure", audit_samples.c.machine_side.is_not(None)
+            )
+            .group_by(audit_samples.c.week, audit_samples.c.stratum)
+        )
+        return {(row.week, row.stratum): row.many for row in found}
 
     def with_headlines(self, clusters: Sequence[ClusterDrift]) -> tuple[ClusterDrift, ...]:
         """The same comparisons with the headlines of their examples; an example that was removed keeps none."""

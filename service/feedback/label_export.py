@@ -4,7 +4,7 @@ An export holds what people said, never what the model said: an axis that no per
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.model.site.memory import RESUBMITTED
 from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
-from service.db.session import Store
+from service.db.session import ReadSession, Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import logs_of_failed_attempt
@@ -43,7 +43,9 @@ class Imported:
     waiting: int = 0
 
 
-def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any]]:
+def cases(
+    store: Store, *, golden: bool | None = None, most_alike: int | None = None, audited: Collection[int] = ()
+) -> Iterator[dict[str, Any]]:
     """Every label of a failure whose log is still stored, newest first, as labelled-case/1.
 
     Labels that are disputed, contested or wait for a second person are left out, as are labels without side and cause.
@@ -52,12 +54,18 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
     Args:
         store: the labels.
         golden: only the protected set, only the rest, or (None) both.
+        most_alike: so many of the same label that one person gave to failures of one group, the newest ones; the logs
+            of the others are not read. None: all.
+        audited: failures whose labels are never left out as one of many alike.
     """
     cursor: str | None = None
+    alike: Counter[tuple[str, ...]] = Counter()
     while True:
         with store.reading() as reading:  # not while a case is handed out: a slow client would keep the connection
             page = reading.feedback.labelled(limit=_PAGE, cursor=cursor)
             labels = [label for label in page.items if _is_exported(label, golden=golden)]
+            if most_alike is not None:
+                labels = _newest_alike(reading, labels, alike, most_alike, audited)
             details = reading.failures.details([label.failure_id for label in labels])
             found = [
                 case_of(details[label.failure_id], label, reading.feedback.of(label.failure_id))
@@ -68,6 +76,21 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
         cursor = page.next_cursor
         if cursor is None:
             return
+
+
+def _newest_alike(
+    reading: ReadSession, labels: Sequence[Label], alike: Counter[tuple[str, ...]], most: int, audited: Collection[int]
+) -> list[Label]:
+    """The labels without those that others repeat often enough; counts them in `alike`."""
+    rows = reading.failures.rows([label.failure_id for label in labels])
+    found = []
+    for label in labels:
+        row = rows.get(label.failure_id)
+        key = (row.fingerprint if row else "", label.who, label.labels.side or "", label.labels.cause or "")
+        alike[key] += 1
+        if alike[key] <= most or label.failure_id in audited:
+            found.append(label)
+    return found
 
 
 def _is_exported(label: Label, *, golden: bool | None) -> bool:

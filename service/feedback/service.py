@@ -117,6 +117,7 @@ class Feedback:
                 raise TooManyRequests(
                     f"{actor} gave {VOTES_AN_HOUR} votes in the last hour: try again later", int(_HOUR.total_seconds())
                 )
+            work.failures.lock([failure_id])
             return self._store_one(work, failure_id, actor, feedback, at_once=at_once)
 
     def add_to_many(
@@ -145,6 +146,7 @@ class Feedback:
         results: list[FeedbackResult] = []
         for start in range(0, len(wanted), 25):
             with self._store.unit_of_work() as work:
+                work.failures.lock(wanted[start : start + 25])
                 for failure_id in wanted[start : start + 25]:
                     try:
                         own = replace(feedback, version=seen.get(failure_id, feedback.version))
@@ -234,6 +236,7 @@ class Feedback:
         audited = replace(feedback, model_shown=False)
         check_input(audited)
         with self._store.unit_of_work() as work:
+            work.failures.lock([failure_id])
             if all(one.failure_id != failure_id for one in work.audit_samples.audit(week)):
                 raise NotFound(f"failure {failure_id} is not in the sample of {week[:20]}")
             result = self._store_one(work, failure_id, actor, audited)
@@ -262,6 +265,7 @@ class Feedback:
                 then, or its label is protected.
         """
         with self._store.unit_of_work() as work:
+            work.failures.lock([failure_id])
             row = work.failures.get(failure_id).row
             own = [one for one in work.feedback.of(failure_id) if one.who == actor and one.kind in JUDGING]
             if not own or own[-1].kind not in _UNDONE or self._clock.now() - own[-1].at > UNDO_WITHIN:
@@ -276,7 +280,7 @@ class Feedback:
     def _store_one(
         self, work: UnitOfWork, failure_id: int, actor: str, feedback: FeedbackInput, *, at_once: int = 1
     ) -> FeedbackResult:
-        detail = work.failures.get(failure_id)
+        detail = work.failures.get(failure_id)  # locked: of two people, the second one sees what the first one said
         row = detail.row
         if feedback.version is not None and feedback.version != row.version:
             raise Conflict(

@@ -12,7 +12,7 @@ from service.contracts.verdict import stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.deliveries.records import verdict_message
 from service.errors import Conflict, NotFound
-from service.failures.records import FailureDetail, Source
+from service.failures.records import FailureDetail, Source, VerdictVersion
 from service.failures.revised_verdict import Revised, facts
 from service.feedback import group_labels
 from service.feedback.records import JUDGING, StoredFeedback
@@ -37,6 +37,7 @@ def withdraw_judgement(
         NotFound: the failure is not stored any more.
         Conflict: the judgement was withdrawn before, or the label is protected.
     """
+    work.failures.lock([failure_id])
     detail = work.failures.get(failure_id)
     judged = next((one for one in _judgements(work, failure_id) if one.id == feedback_id), None)
     if judged is None:
@@ -45,9 +46,8 @@ def withdraw_judgement(
     if label is not None and label.golden:
         raise Conflict(f"the label of failure {failure_id} is part of the golden set")
     work.feedback.withdraw_one(failure_id, feedback_id, actor)
-    left = _judgements(work, failure_id)
-    last = all(one.id < feedback_id for one in left)
-    version = _restore(work, detail, judged, left, revised) if last else detail.row.version
+    last = all(one.id < feedback_id for one in _judgements(work, failure_id))
+    version = _restore(work, detail, revised)
     work.audit_log.append(
         actor,
         "label.withdrawn",
@@ -62,22 +62,40 @@ def _judgements(work: UnitOfWork, failure_id: int) -> list[StoredFeedback]:
     return [one for one in work.feedback.of(failure_id) if one.kind in JUDGING]
 
 
-def _restore(
-    work: UnitOfWork,
-    detail: FailureDetail,
-    judged: StoredFeedback,
-    left: Sequence[StoredFeedback],
-    revised: Revised | None,
-) -> int:
-    """Make the verdict before a judgement current again; returns the version of the verdict."""
+def _restore(work: UnitOfWork, detail: FailureDetail, revised: Revised | None) -> int:
+    """Make the verdict current again that follows from what was not withdrawn; returns the version of the verdict."""
     row = detail.row
     if row.source != "person":
         return row.version  # the judgement waited for a second person, or the machine judged again
-    wanted = _before(detail, judged.version, work.feedback.withdrawn_versions(row.id), {one.version for one in left})
-    earlier = next((one for one in detail.versions if one.version == wanted != row.version), None)
-    if earlier is None or earlier.body is None:
+    wanted = _wanted(detail, _judgements(work, row.id))
+    if wanted is None or wanted.body is None or wanted.version == row.version:
         return row.version
-    return _make_current(work, detail, earlier.body, earlier.source, revised) or row.version
+    if wanted.source == row.source and wanted.body == detail.verdict:
+        return row.version
+    return _make_current(work, detail, wanted.body, wanted.source, revised) or row.version
+
+
+def _wanted(detail: FailureDetail, left: Sequence[StoredFeedback]) -> VerdictVersion | None:
+    """The version of the last judgement that is left, else the machine's newest; None where it is not stored any more.
+
+    A judgement on version N made version N + 1, or agreed with version N. One that waits for a second person did
+    neither.
+    """
+    versions = {one.version: one for one in detail.versions}
+    for judged in reversed(left):
+        made = versions.get(judged.version + 1)
+        if made is not None and _is_made_by(judged, made):
+            return made
+        if judged.held is None:
+            return versions.get(judged.version)
+    return next((one for one in detail.versions if one.source == "machine" and one.body is not None), None)
+
+
+def _is_made_by(judged: StoredFeedback, made: VerdictVersion) -> bool:
+    """Whether a judgement made the version after the one that it was given on, and not a later judgement on that."""
+    body, given = made.body or {}, judged.labels
+    names_it = given.side in {None, body.get("side")} and given.cause in {None, body.get("cause")}
+    return made.source == "person" and made.at <= judged.at and names_it
 
 
 def _make_current(
@@ -91,17 +109,6 @@ def _make_current(
     if revised is not None:
         revised(work, {number: wire})
     return restored
-
-
-def _before(detail: FailureDetail, version: int, withdrawn: Collection[int], left: Collection[int]) -> int:
-    """The newest version, from this one back, that was not made by a judgement that is withdrawn too.
-
-    A judgement given on version N made version N + 1.
-    """
-    by_people = {one.version for one in detail.versions if one.source == "person"}
-    while version in by_people and version - 1 in withdrawn and version - 1 not in left:
-        version -= 1
-    return version
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +150,18 @@ def withdraw_labels(
     verdicts = golden = 0
     for failure_id in reversed(failure_ids):  # a group without a label has the verdict of its newest failure
         with store.unit_of_work() as work:
+            work.failures.lock([failure_id])
             protected = work.feedback.label(failure_id)
             if protected is not None and protected.golden:
                 golden += 1
                 continue
             before = _judgements(work, failure_id)
-            label = work.feedback.withdraw(failure_id, author, since, actor)
+            work.feedback.withdraw(failure_id, author, since, actor)
             try:
                 detail = work.failures.get(failure_id)
             except NotFound:
                 continue
-            if label is None:
-                restored = _restore_machine(work, detail, revised)
-            else:
-                restored = _restore_others(work, detail, before, revised)
+            restored = _restore(work, detail, revised) != detail.row.version
             _remove_group_labels(work, detail, {one.id for one in before}, actor)
             work.audit_log.append(
                 actor, "label.withdrawn", f"failure/{failure_id}", before={"who": author}, after={"restored": restored}
@@ -177,26 +182,3 @@ def _remove_group_labels(work: UnitOfWork, detail: FailureDetail, before: Collec
         for label in work.group_labels.of(group_id):
             if not gone.isdisjoint(label.judgements):
                 group_labels.remove(work, label, actor, len(label.judgements))
-
-
-def _restore_machine(work: UnitOfWork, detail: FailureDetail, revised: Revised | None) -> bool:
-    """Make the machine's newest verdict current again; whether it was not."""
-    machine = next((one.body for one in detail.versions if one.source == "machine" and one.body), None)
-    if detail.row.source != "person" or machine is None:
-        return False
-    return _make_current(work, detail, machine, "machine", revised) is not None
-
-
-def _restore_others(
-    work: UnitOfWork, detail: FailureDetail, before: Sequence[StoredFeedback], revised: Revised | None
-) -> bool:
-    """Make the verdict from other judgements current again if one of those withdrawn had replaced it; whether it had.
-
-    `before`: the judgements before the withdrawal.
-    """
-    left = _judgements(work, detail.row.id)
-    kept = {one.id for one in left}
-    gone = [one for one in before if one.id not in kept]
-    if not gone or any(one > gone[-1].id for one in kept):
-        return False
-    return _restore(work, detail, gone[-1], left, revised) != detail.row.version

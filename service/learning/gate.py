@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from classifiers.data.labelled_cases import LabelledCase
@@ -58,15 +58,22 @@ class LabelFacts:
     overturned: int
 
 
-def judge(comparisons: Sequence[Comparison], facts: LabelFacts, shadow: ShadowFigures | None = None) -> GateResult:
+def judge(
+    comparisons: Sequence[Comparison],
+    facts: LabelFacts,
+    shadow: ShadowFigures | None = None,
+    since_packaged: Sequence[Comparison] = (),
+) -> GateResult:
     """The decision on a candidate.
 
     Args:
         comparisons: the packaged cases, the golden set and the newest labels held out; empty ones are left out.
         facts: the labels that the candidate rests on.
         shadow: what the candidate changes on stored failures; None: not known.
+        since_packaged: comparisons with the packaged model where another layer is in use: a candidate may lose no more
+            than if it were the first one, however many layers were before it.
     """
-    refusals: list[str] = []
+    refusals: list[str] = [reason for one in since_packaged for reason in _harm(one)]
     questions: list[str] = []
     figures: dict[str, Any] = {}
     for one in comparisons:
@@ -82,6 +89,14 @@ def judge(comparisons: Sequence[Comparison], facts: LabelFacts, shadow: ShadowFi
     if questions:
         return GateResult("ask", tuple(questions), figures, shadow)
     return GateResult("promote", (_gains(comparisons),), figures, shadow)
+
+
+def interrupted(result: GateResult) -> GateResult:
+    """The decision where the golden set was changed while a candidate was fitted and compared."""
+    reason = "the golden set was changed meanwhile, so that the candidate may have learned from it: retrain again"
+    if result.decision == "promote":
+        return replace(result, decision="ask", reasons=(reason,))
+    return replace(result, reasons=(*result.reasons, reason))
 
 
 def _figures(one: Comparison) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
+from classifiers.model.site.layer import SiteLayer, parse
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.errors import Conflict, FieldError, NotFound
 from service.learning.gate import one_labeller
@@ -36,17 +36,21 @@ class Promotions:
         """Why a layer cannot be computed with here, whatever the gate says of it; None if it can."""
         if not stored.is_sealed(self._key):
             return "it is not sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
-        try:
-            about = parse(stored.text).about
-        except SiteLayerError as error:
-            return f"it can't be read: {error}"
-        if about.get("base") != self.base:
+        if stored.problem is not None:
+            return f"it can't be read: {stored.problem}"
+        if stored.base != self.base:
             return "it was fitted on another packaged model: run faultline retrain"
         return None
 
     def gives_verdicts(self, stored: StoredLayer) -> bool:
         """Whether a layer gives verdicts once it is in use: it fits, and its seal says that it was promoted."""
         return stored.is_accepted(self._key) and self.misfit(stored) is None
+
+    def is_in_use(self, reading: ReadSession, layer_id: str) -> bool:
+        """Whether a layer gives verdicts now."""
+        if reading.site_layers.active() != layer_id:
+            return False
+        return self.gives_verdicts(reading.site_layers.get(layer_id))
 
     def seal(self, work: UnitOfWork, layer_id: str, *, accepted: bool = False) -> None:
         """Seal a stored layer with the key, if there is one: with its decision, or as one that may give verdicts.
@@ -90,9 +94,9 @@ class Promotions:
                 problem = FieldError("model", "a layer that can be promoted", layer_id)
                 raise Conflict(f"{layer_id} cannot be promoted: {why}"[:1_000], (problem,))
             before = work.site_layers.active()
-            _check_seen(work, instead_of, f"{layer_id} is not promoted")
             if before == layer_id and self.gives_verdicts(stored):
                 return
+            _check_seen(work, instead_of, f"{layer_id} is not promoted")
             work.site_layers.promote(layer_id, actor, reason or "; ".join(stored.gate.reasons))
             self.seal(work, layer_id, accepted=True)
             work.site_layers.prune(KEPT_LAYERS)
@@ -169,7 +173,7 @@ def _check_seen(work: UnitOfWork, instead_of: int | None, what: str) -> None:
 
 def _second_person(stored: StoredLayer, actor: str) -> str | None:
     """Why this person may not: the gate wants a second person, and they gave nearly all labels. None if they may."""
-    labellers = parse(stored.text).about.get("labellers", {})
+    labellers = stored.about.get("labellers", {})
     if stored.gate.decision == "ask" and one_labeller(labellers) == actor:
         return "you gave nearly all of its labels, so another person has to promote it"
     return None

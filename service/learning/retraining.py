@@ -2,9 +2,9 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from classifiers.case_builder import build_case
 from classifiers.composition import training_cases
@@ -32,6 +32,8 @@ from service.learning.shadow_run import ShadowRun
 CASES_OF_CAUSE: Final = 25
 # Judgement: harmless node events of each of these cases among noise.
 NOISE_EVENTS: Final = 10
+# Judgement: failures of a group to which a person gave the same label that are read. It is one vote, however many.
+ALIKE: Final = 5
 # Judgement: share of the newest groups with labels that are held out to measure how well labels carry over.
 NEWEST_SHARE: Final = 0.2
 
@@ -95,6 +97,7 @@ class Retraining:
             Unavailable: the database does not answer; nothing is half promoted.
         """
         began = self._clock.now()  # labels that are given from now on are new for the schedule
+        protected = self._golden()
         labels = stored_labels(self._store, golden=False)
         golden = stored_labels(self._store, golden=True)
         with self._store.reading() as reading:
@@ -105,9 +108,14 @@ class Retraining:
         fit = fitting.fit(self._model, self._catalogue, labels, now=self._clock.now(), parents=parents)
         progress("comparing it with the model in use")
         result = self._judged(fit, active, labels, golden, benchmark_cases() if benchmark is None else benchmark)
+        if self._golden() != protected:
+            result = gate.interrupted(result)
         with self._store.unit_of_work() as work:
-            result = work.site_layers.add(fit.layer.id, fit.layer.text(), actor, result, at=began)
-            self.promotions.seal(work, fit.layer.id)
+            work.site_layers.lock()
+            # Another process may have fitted the same and put it in use meanwhile: its seal says so, and stays.
+            if not self.promotions.is_in_use(work, fit.layer.id):
+                result = work.site_layers.add(fit.layer.id, fit.layer.text(), actor, result, at=began)
+                self.promotions.seal(work, fit.layer.id)
             work.site_layers.prune(KEPT_LAYERS)
             work.audit_log.append(
                 actor,
@@ -124,6 +132,10 @@ class Retraining:
                 progress(error.detail)
                 promoted = False
         return Candidate(fit.layer.id, fit, result, promoted)
+
+    def _golden(self) -> frozenset[int]:
+        with self._store.reading() as reading:
+            return reading.feedback.golden()
 
     def _judged(
         self,
@@ -153,7 +165,10 @@ class Retraining:
             gate.overturned(labels, plain),
         )
         shadow = None if self._shadow is None else self._shadow.recent(before, after)
-        return gate.judge(comparisons, facts, shadow)
+        # Each step of a slow decline is small: the whole of it has to be, too.
+        since_packaged = "packaged cases, compared with the packaged model"
+        whole = [] if active is None else [_compared(since_packaged, benchmark, packaged, after)]
+        return gate.judge(comparisons, facts, shadow, whole)
 
 
 def _compared(name: str, cases: Sequence[LabelledCase], before: Diagnoser, after: Diagnoser) -> Comparison:
@@ -195,9 +210,20 @@ def split_newest(labels: Sequence[LabelledCase]) -> tuple[list[LabelledCase], li
 
 
 def stored_labels(store: Store, *, golden: bool) -> list[LabelledCase]:
-    """The labels of stored failures, of the golden set or the others.
+    """The labels of stored failures, of the golden set or the others; of these few that repeat one another.
 
     Raises:
         Unavailable: the database does not answer.
     """
-    return [labelled_cases.parse(raw, str(raw["id"])) for raw in label_export.cases(store, golden=golden)]
+    with store.reading() as reading:
+        weights = reading.audit_samples.weights()
+    found = label_export.cases(store, golden=golden, most_alike=None if golden else ALIKE, audited=weights)
+    return [_case(raw, weights) for raw in found]
+
+
+def _case(raw: dict[str, Any], weights: Mapping[int, float]) -> LabelledCase:
+    """A stored label; that of an audited failure with the number of failures that it stands for."""
+    failure = int(str(raw["id"]).rpartition("-")[2])
+    if failure in weights:
+        raw["provenance"]["audit_weight"] = weights[failure]
+    return labelled_cases.parse(raw, str(raw["id"]))

@@ -68,7 +68,7 @@ class ScheduledRetraining:
         return made
 
     def _is_due(self, reading: ReadSession) -> bool:
-        newest = next(iter(reading.site_layers.list(limit=1)), None)
+        newest = reading.site_layers.newest()
         if newest is not None and self._is_first_of_its_model(reading, newest):
             return reading.feedback.labels_since(None) > 0
         new_labels = reading.feedback.labels_since(None if newest is None else newest.at)

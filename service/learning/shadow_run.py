@@ -153,7 +153,7 @@ class ShadowWatch:
     def _candidate(self, reading: ReadSession) -> StoredLayer | None:
         """The newest candidate, if a person may still promote it and it was never in use."""
         used = {one.layer for one in reading.site_layers.promotions(limit=200)}
-        newest = next(iter(reading.site_layers.list(limit=1)), None)
+        newest = reading.site_layers.newest()
         if newest is None or newest.id in used or newest.gate.decision == "refuse":
             return None
         return newest if newest.at >= self._clock.now() - WATCHED_FOR else None

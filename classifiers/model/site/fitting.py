@@ -29,6 +29,7 @@ from classifiers.model.site.layer import (
     supported_changes,
 )
 from classifiers.model.site.memory import Memory, keys_of
+from classifiers.model.site.platt_scaling import Point
 from classifiers.model.site.similarity import FITTED, Similarities, is_similarity_feature, open_entries
 from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.signatures import Catalogue
@@ -95,7 +96,8 @@ def fit(
     used = [case for case in cases if not case.provenance.get("golden")]
     packaged = PackagedClassifier(model, catalogue)
     labelled = _scored(packaged, used)
-    groups, conflicts = label_groups.groups_of(labelled)
+    grouped = label_groups.groups_of(labelled)
+    groups, conflicts = grouped.groups, grouped.conflicts
     about: dict[str, Any] = {
         "created": now.isoformat(timespec="seconds"),
         "base": model.id,
@@ -121,7 +123,7 @@ def fit(
     layer = SiteLayer(
         fitted.support(),
         memory,
-        label_groups.share_agreeing(groups),
+        grouped.agreement,
         calibration,
         about,
         _changed_confidence(verdicts.changed),
@@ -132,13 +134,19 @@ def fit(
 
 def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list[label_groups.ScoredLabel]:
     found = []
+    seen: set[tuple[str, str | None, str | None]] = set()
     for start in range(0, len(cases), _CASES_AT_ONCE):
         part = cases[start : start + _CASES_AT_ONCE]
         scores = packaged.scores([case.raw for case in part])
         for number, case in enumerate(part):
             labels = scores.labels[number]
             keys = keys_of(scores.extracted[number], fingerprint(scores.extracted[number], labels.causes[0][0]))
-            found.append(label_groups.ScoredLabel(case, keys, row_of(scores, number)))
+            label = (keys.fingerprint, case.labels.best["side"], case.labels.best["cause"])
+            is_read = label not in seen or label_groups.is_random_sample(
+                case
+            )  # of the others they would fill the memory
+            seen.add(label)
+            found.append(label_groups.ScoredLabel(case, keys, row_of(scores, number) if is_read else None))
     return found
 
 
@@ -177,10 +185,9 @@ class _Corrections:
         self._held_out: dict[str, Any] = {}
         self._losses: dict[str, Any] = {}
         self._classes = packaged.fusion.classes
-        self._features = [_strongest(group.representative.scores.rows[0]) for group in groups]
+        self._features = [_strongest(group.scores.rows[0]) for group in groups]
         self._entries = [
-            open_entries(group.representative.scores.inputs[0], packaged.catalogue, group.labels["side"])
-            for group in groups
+            open_entries(group.scores.inputs[0], packaged.catalogue, group.labels["side"]) for group in groups
         ]
         self.kernel = Similarities(self._features, self._entries, FITTED).of_known()
         # Next to other processes, threads that wait for one another take twenty times as long as one.
@@ -194,7 +201,7 @@ class _Corrections:
         if len(rows) < LEAST_GROUPS:
             return
         classes = self._classes[axis]
-        shares = np.vstack([self.groups[row].representative.scores.fused[axis] for row in rows])
+        shares = np.vstack([self.groups[row].scores.fused[axis] for row in rows])
         offsets = np.log(smoothed(shares))
         targets = np.array([[code == self.groups[row].labels[axis] for code in classes] for row in rows], float)
         kernel, folds = self.kernel[np.ix_(rows, rows)], self.folds[rows]
@@ -335,12 +342,12 @@ class _CrossFitted:
     """Verdicts on randomly sampled failures by corrections that have not seen them.
 
     Attributes:
-        kept: of verdicts with the packaged side, the packaged confidence and whether the side is right.
-        changed: of the others, the corrected probability of the side and whether it is right.
+        kept: verdicts with the packaged side, with the packaged confidence.
+        changed: the others, with the corrected probability of the side.
     """
 
-    kept: list[tuple[float, bool]] = field(default_factory=list)
-    changed: list[tuple[float, bool]] = field(default_factory=list)
+    kept: list[Point] = field(default_factory=list)
+    changed: list[Point] = field(default_factory=list)
 
 
 def _cross_fitted_verdicts(packaged: PackagedClassifier, fitted: _Corrections) -> _CrossFitted:
@@ -349,20 +356,24 @@ def _cross_fitted_verdicts(packaged: PackagedClassifier, fitted: _Corrections) -
         site = SiteClassifier(SiteLayer(support=fitted.support(fold), kernel=FITTED), packaged)
         for group, own in zip(fitted.groups, fitted.folds, strict=True):
             for member in group.members if own == fold else ():
-                if label_groups.is_random_sample(member.case):
+                if member.scores is not None and label_groups.is_random_sample(member.case):
                     [labels], [share] = site.before_calibration(member.scores)
                     right = labels.side in member.case.labels.allowed["side"]
                     packaged_confidence = packaged.model.calibration.confidence(
                         member.scores.labels[0].confidence_features
                     )
                     points = found.kept if share is None else found.changed
-                    points.append((packaged_confidence if share is None else share, right))
+                    confidence = packaged_confidence if share is None else share
+                    weight = float(member.case.provenance.get("audit_weight") or 1.0)
+                    points.append(Point(confidence, right, member.keys.fingerprint, weight))
     return found
 
 
-def _changed_confidence(points: Sequence[tuple[float, bool]]) -> float | None:
+def _changed_confidence(points: Sequence[Point]) -> float | None:
     """Share of right sides among changed verdicts, shrunk towards their mean probability; None without one."""
     if not points:
         return None
-    expected = sum(share for share, _ in points) / len(points)
-    return (sum(right for _, right in points) + PRIOR_CHANGES * expected) / (len(points) + PRIOR_CHANGES)
+    weights = platt_scaling.effective(points)
+    expected = float((weights * [one.confidence for one in points]).sum() / weights.sum())
+    right = float((weights * [one.right for one in points]).sum())
+    return (right + PRIOR_CHANGES * expected) / (float(weights.sum()) + PRIOR_CHANGES)

@@ -1,4 +1,8 @@
-"""Labels of a site as groups of failures: which labels agree, who gave them, and which are a random sample."""
+"""Labels of a site as groups of failures: which labels agree, who gave them, and which are a random sample.
+
+In a group each person has one vote, which counts as much as the votes of others agree with theirs in all groups that
+several people labelled: who contradicts the others everywhere does not cancel their labels.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,15 +25,22 @@ LINES_OF_GROUP: Final = 12
 # Judgement: confidence in the label of a group before any group has several labels, and the labels this counts as.
 PRIOR_AGREEMENT: Final = 0.95
 PRIOR_LABELS: Final = 20
+# Judgement: groups that several people labelled which the usual trust in a person counts as.
+PRIOR_GROUPS: Final = 2
+
+Judged = tuple[str, str | None]  # side and cause that a person gave; None: no cause
 
 
 @dataclass(frozen=True)
 class ScoredLabel:
-    """One labelled failure with its keys and the packaged scores of this one case."""
+    """One labelled failure with its keys.
+
+    `scores`: its packaged scores, of random samples and the first failure of a group with its label; None of others.
+    """
 
     case: LabelledCase
     keys: FailureKeys
-    scores: PackagedScores
+    scores: PackagedScores | None
 
 
 @dataclass(frozen=True)
@@ -40,56 +51,137 @@ class LabelledGroup:
         members: the failures with the agreed label, in the order of the labels.
         labels: the agreed label by axis.
         people: people who gave it.
-        dissenting: failures of the group with another label.
     """
 
     members: Sequence[ScoredLabel]
     labels: dict[str, str]
     people: int
-    dissenting: int
 
     @property
     def representative(self) -> ScoredLabel:
         """The failure that stands for the group in corrections."""
         return self.members[0]
 
+    @property
+    def scores(self) -> PackagedScores:
+        """The packaged scores of the representative."""
+        scores = self.members[0].scores
+        assert scores is not None, "the first one of its group with its label has scores"
+        return scores
 
-def groups_of(labelled: Sequence[ScoredLabel]) -> tuple[list[LabelledGroup], set[str]]:
-    """The groups whose labels agree, and the ids of cases in groups whose labels do not."""
+
+@dataclass(frozen=True)
+class Grouped:
+    """Labels by groups.
+
+    Attributes:
+        groups: the groups whose labels agree.
+        conflicts: ids of the cases whose label is not that of their group, or whose group has none.
+        agreement: share of the votes that agree with the label of their group, shrunk towards `PRIOR_AGREEMENT`.
+    """
+
+    groups: list[LabelledGroup]
+    conflicts: set[str]
+    agreement: float
+
+
+def groups_of(labelled: Sequence[ScoredLabel]) -> Grouped:
+    """The groups of labelled failures, by fingerprint."""
     by_print: dict[str, list[ScoredLabel]] = defaultdict(list)
     for one in labelled:
         if _judged(one.case) is not None:
             by_print[one.keys.fingerprint].append(one)
+    votes = {name: _votes(members) for name, members in by_print.items()}
+    trust = _trust(votes.values())
     groups, conflicts = [], set()
-    for members in by_print.values():
-        weights = _votes(members)
-        best = max(weights, key=lambda judged: weights[judged])
-        agreeing = [member for member in members if _judged(member.case) == best]
-        if weights[best] < AGREEING_SHARE * sum(weights.values()) - _ROUNDING:
-            conflicts |= {member.case.id for member in members}
-            continue
-        conflicts |= {member.case.id for member in members if _judged(member.case) != best}
-        labels, people = _agreed(agreeing), _people(agreeing)
-        if people >= PEOPLE_TO_OVERRULE and _people_who_retry(agreeing, labels) < PEOPLE_TO_OVERRULE:
-            del labels["retry"]  # they agree on the cause; that a retry helps is the word of one of them
-        groups.append(LabelledGroup(agreeing, labels, people, len(members) - len(agreeing)))
-    return groups, conflicts
+    agreeing_votes = all_votes = 0.0
+    for name, members in by_print.items():
+        best, agrees = _chosen(votes[name], trust)
+        given = sum(votes[name].values())
+        if given > 1 + _ROUNDING:  # of several people
+            agreeing_votes += sum(vote for (_, judged), vote in votes[name].items() if _agree(judged, best))
+            all_votes += given
+        agreeing = [member for member in members if agrees and _agree(_judged(member.case), best)]
+        conflicts |= {member.case.id for member in members} - {member.case.id for member in agreeing}
+        if agreeing:
+            groups.append(_group(agreeing, best))
+    agreement = (agreeing_votes + PRIOR_AGREEMENT * PRIOR_LABELS) / (all_votes + PRIOR_LABELS)
+    return Grouped(groups, conflicts, agreement)
 
 
-def _votes(members: Sequence[ScoredLabel]) -> dict[tuple[str, str | None] | None, float]:
-    """By label of a group what it counts: each person has one vote, however many of its failures they labelled.
+def _group(agreeing: Sequence[ScoredLabel], best: Judged) -> LabelledGroup:
+    giving = [member for member in agreeing if _judged(member.case) == best]  # others name the side alone
+    labels, people = _agreed(agreeing, best), _people(giving)
+    if people >= PEOPLE_TO_OVERRULE and _people_who_retry(giving, labels) < PEOPLE_TO_OVERRULE:
+        labels.pop("retry", None)  # they agree on the cause; that a retry helps is the word of one of them
+    return LabelledGroup(agreeing, labels, people)
+
+
+def _votes(members: Sequence[ScoredLabel]) -> dict[tuple[str, Judged], float]:
+    """By person and label of a group how many people it is the vote of.
 
     The labels that one person gave share the vote; where several people agree on a failure, each of them has one.
     """
-    given = Counter(str(member.case.provenance.get("who")) for member in members)
-    found: dict[tuple[str, str | None] | None, float] = defaultdict(float)
+    given = Counter(_who(member.case) for member in members)
+    found: dict[tuple[str, Judged], float] = defaultdict(float)
     for member in members:
-        people = max(1, int(member.case.provenance.get("people") or 1))
-        found[_judged(member.case)] += people / given[str(member.case.provenance.get("who"))]
+        who, judged = _who(member.case), _judged(member.case)
+        if judged is not None:
+            found[who, judged] += max(1, int(member.case.provenance.get("people") or 1)) / given[who]
     return found
 
 
-def _judged(case: LabelledCase) -> tuple[str, str | None] | None:
+def _trust(groups: Iterable[Mapping[tuple[str, Judged], float]]) -> dict[str, float]:
+    """What a vote of a person counts: the share of other people's votes that agree, in groups of several people."""
+    agreed: dict[str, float] = defaultdict(float)
+    counted: Counter[str] = Counter()
+    for votes in groups:
+        for who in {name for name, _ in votes}:
+            own = {judged: vote for (name, judged), vote in votes.items() if name == who}
+            # A failure that several people agree on has the name of one of them: the others agree with this one.
+            together = sum(own.values()) - 1
+            others = together + sum(vote for (name, _), vote in votes.items() if name != who)
+            if others <= _ROUNDING:
+                continue
+            with_them = sum(
+                share * vote
+                for judged, share in own.items()
+                for (name, other), vote in votes.items()
+                if name != who and _agree(judged, other)
+            )
+            agreed[who] += (together + with_them / sum(own.values())) / others
+            counted[who] += 1
+    return {
+        who: (agreed[who] + PRIOR_AGREEMENT * PRIOR_GROUPS) / (number + PRIOR_GROUPS) for who, number in counted.items()
+    }
+
+
+def _chosen(votes: Mapping[tuple[str, Judged], float], trust: Mapping[str, float]) -> tuple[Judged, bool]:
+    """The label of a group with most votes, and whether enough of them agree.
+
+    A side alone speaks for each cause of this side, but does not choose among them.
+    """
+    weights: dict[Judged, float] = defaultdict(float)
+    for (who, judged), vote in votes.items():
+        weights[judged] += vote * trust.get(who, 1.0)
+
+    def silent(judged: Judged) -> float:
+        return weights.get((judged[0], None), 0.0) if judged[1] is not None else 0.0
+
+    best = max(weights, key=lambda judged: (weights[judged] + silent(judged), judged[1] is not None))
+    return best, weights[best] >= AGREEING_SHARE * (sum(weights.values()) - silent(best)) - _ROUNDING
+
+
+def _agree(judged: Judged | None, best: Judged) -> bool:
+    """Whether a label is that of a group, or one of the same side where one of them names no cause."""
+    return judged is not None and judged[0] == best[0] and (judged[1] == best[1] or None in (judged[1], best[1]))
+
+
+def _who(case: LabelledCase) -> str:
+    return str(case.provenance.get("who"))
+
+
+def _judged(case: LabelledCase) -> Judged | None:
     """Side and cause that a person gave; None without either."""
     side, cause = case.labels.best["side"], case.labels.best["cause"]
     if side is None:
@@ -97,10 +189,9 @@ def _judged(case: LabelledCase) -> tuple[str, str | None] | None:
     return side, cause
 
 
-def _agreed(members: Sequence[ScoredLabel]) -> dict[str, str]:
-    """By axis the label that all members with a label have."""
-    judged = _judged(members[0].case)
-    found = {} if judged is None else {"side": judged[0]} | ({} if judged[1] is None else {"cause": judged[1]})
+def _agreed(members: Sequence[ScoredLabel], best: Judged) -> dict[str, str]:
+    """By axis the label that all members with a label have; side and cause are the agreed ones."""
+    found = {"side": best[0]} | ({} if best[1] is None else {"cause": best[1]})
     for axis in AXES:
         given = {member.case.labels.best[axis] for member in members} - {None}
         if axis not in found and len(given) == 1:
@@ -109,7 +200,7 @@ def _agreed(members: Sequence[ScoredLabel]) -> dict[str, str]:
 
 
 def _people(members: Sequence[ScoredLabel]) -> int:
-    names = {str(member.case.provenance.get("who")) for member in members}
+    names = {_who(member.case) for member in members}
     return max(len(names), *(int(member.case.provenance.get("people") or 1) for member in members))
 
 
@@ -131,14 +222,6 @@ def entry_of(group: LabelledGroup) -> MemoryEntry:
         people=group.people,
         cases=tuple(member.case.id for member in group.members),
     )
-
-
-def share_agreeing(groups: Iterable[LabelledGroup]) -> float:
-    """Share of labels that agree with the label of their group, shrunk towards `PRIOR_AGREEMENT`."""
-    several = [group for group in groups if len(group.members) + group.dissenting > 1]
-    agreeing = sum(len(group.members) for group in several)
-    total = agreeing + sum(group.dissenting for group in several)
-    return (agreeing + PRIOR_AGREEMENT * PRIOR_LABELS) / (total + PRIOR_LABELS)
 
 
 def folds_of(groups: Sequence[LabelledGroup], folds: int) -> Any:

@@ -103,6 +103,11 @@ class SiteLayer:
         features, entries = [one.features for one in self.support], [one.entries for one in self.support]
         return Similarities(features, entries, self.kernel)
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """By case the place of its support case."""
+        return {one.case: place for place, one in enumerate(self.support)}
+
     @property
     def is_empty(self) -> bool:
         """Whether the layer rests on no label, so that it changes nothing."""
@@ -142,7 +147,7 @@ class SiteLayer:
 
     def likeness(self, entry: MemoryEntry, row: Mapping[str, float]) -> float | None:
         """Cosine (0..1) of a failure's features and those of a remembered group; None where none of it are stored."""
-        places = [place for place, one in enumerate(self.support) if one.case in entry.cases]
+        places = [self._places[one] for one in entry.cases if one in self._places]
         if not places:
             return None
         return float(self.similar.cosines([row])[0, places].max())

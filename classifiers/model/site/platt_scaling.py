@@ -1,10 +1,12 @@
 """Recalibration of the confidence on audited failures: Platt scaling with a Gaussian prior around "no change".
 
 It counts only if confidences of failures that it has not seen become clearly better: a few dozen audits can't tell a
-small error of the confidence from chance, and a calibration that follows chance makes confidences worse.
+small error of the confidence from chance, and a calibration that follows chance makes confidences worse. An audit draws
+more of small strata, such as failures that people had corrected before: each failure counts as what it stands for.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,28 +24,58 @@ FOLDS: Final = 5
 STANDARD_ERRORS: Final = 2.0
 
 
-def fit(points: Sequence[tuple[float, bool]]) -> SiteCalibration:
-    """The calibration of pairs of confidence and whether the side is right; none where it would not clearly help."""
-    wrong = sum(not right for _, right in points)
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An audited failure.
+
+    Attributes:
+        confidence: of its side, 0..1.
+        right: whether the side is right.
+        group: failures of one group come from one fault, and are no independent evidence; empty: a group of its own.
+        weight: the number of failures that it stands for; only the ratios of weights count.
+    """
+
+    confidence: float
+    right: bool
+    group: str = ""
+    weight: float = 1.0
+
+
+def fit(points: Sequence[Point]) -> SiteCalibration:
+    """The calibration of audited failures; none where it would not clearly help."""
+    wrong = sum(not point.right for point in points)
     if len(points) < LEAST_CASES or wrong < LEAST_WRONG:
         return SiteCalibration()
-    odds = np.array([log_odds(confidence) for confidence, _ in points])
-    right = np.array([correct for _, correct in points], float)
-    if not _helps(odds, right):
+    odds = np.array([log_odds(point.confidence) for point in points])
+    right = np.array([point.right for point in points], float)
+    weights = effective(points)
+    names = [point.group or f"alone {number}" for number, point in enumerate(points)]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    if not _helps(odds, right, weights, np.array([places[name] for name in names])):
         return SiteCalibration()
-    slope, intercept = line(odds, right)
+    slope, intercept = line(odds, right, weights)
     return SiteCalibration(float(f"{slope:.5g}"), float(f"{intercept:.5g}"), len(points))
 
 
-def _helps(odds: Any, right: Any) -> bool:
-    """Whether the line of the other folds makes the log loss of a fold clearly smaller."""
-    folds = np.arange(len(odds)) % FOLDS
+def effective(points: Sequence[Point]) -> Any:
+    """The weights, scaled so that their sum is the effective number of points (Kish 1965)."""
+    weights = np.array([point.weight for point in points], float)
+    scaled: Any = weights * weights.sum() / (weights**2).sum()
+    return scaled
+
+
+def _helps(odds: Any, right: Any, weights: Any, groups: Any) -> bool:
+    """Whether the line of the other folds makes the log loss of a fold clearly smaller; groups stay together."""
+    folds = groups % FOLDS
     gained = np.zeros(len(odds))
     for fold in range(FOLDS):
         own = folds == fold
-        slope, intercept = line(odds[~own], right[~own])
-        gained[own] = _losses(odds[own], right[own]) - _losses(slope * odds[own] + intercept, right[own])
-    return bool(gained.mean() > STANDARD_ERRORS * gained.std() / len(gained) ** 0.5)
+        if own.any() and not own.all():
+            slope, intercept = line(odds[~own], right[~own], weights[~own])
+            gained[own] = _losses(odds[own], right[own]) - _losses(slope * odds[own] + intercept, right[own])
+    mean = float((weights * gained).sum() / weights.sum())
+    of_groups = np.bincount(groups, weights=weights * (gained - mean))
+    return bool(mean > STANDARD_ERRORS * (of_groups**2).sum() ** 0.5 / weights.sum())
 
 
 def _losses(scores: Any, right: Any) -> Any:
@@ -51,13 +83,13 @@ def _losses(scores: Any, right: Any) -> Any:
     return np.logaddexp(0.0, scores) - right * scores
 
 
-def line(odds: Any, right: Any) -> tuple[float, float]:
+def line(odds: Any, right: Any, weights: Any) -> tuple[float, float]:
     """Slope and intercept of the line over the log odds, with a prior around "no change"."""
     from scipy.optimize import minimize  # noqa: PLC0415 - for fitting only; it would double the time of a start
 
     def objective(parameters: Any) -> float:
         slope, intercept = parameters
-        loss = float(_losses(slope * odds + intercept, right).sum())
+        loss = float((weights * _losses(slope * odds + intercept, right)).sum())
         loss += ((slope - 1.0) / SLOPE_DEVIATION) ** 2 / 2 + (intercept / INTERCEPT_DEVIATION) ** 2 / 2
         return float(loss)
 

@@ -138,7 +138,8 @@ class SiteClassifier:
         if self._confidence(found) < self._packaged.model.calibration.threshold:
             return True
         likeness = self._site.likeness(entry, row)
-        return likeness is None or likeness >= LEAST_LIKENESS
+        # Of the older ones of very many groups no features are stored: how alike the failures are is not known.
+        return likeness is not None and likeness >= LEAST_LIKENESS
 
     def _remembered(self, entry: MemoryEntry, found: FusedLabels) -> FusedLabels | None:
         """The labels of a group that a failure recurs from; None if the entry may not decide."""

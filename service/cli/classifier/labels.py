@@ -1,6 +1,7 @@
 """`faultline labels export|import|undo`: corrections of verdicts as labelled cases, and their withdrawal."""
 
 import argparse
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,10 +102,10 @@ def _undo(services: compose.ProcessServices, actor: str, since: str, *, learn: b
 
 
 def _import(services: compose.ProcessServices, file: str) -> int:
-    too_long: list[str] = []
-    found = _lines(file, too_long)
+    unreadable: list[str] = []
+    found = lines_of(file, unreadable)
     done = label_export.import_labels(services.store, services.feedback, found, actor=COMMAND_LINE)
-    wrong = (*too_long, *done.wrong)
+    wrong = (*unreadable, *done.wrong)
     for problem in wrong:
         output.problem(problem)
     for place in done.elsewhere:
@@ -116,13 +117,14 @@ def _import(services: compose.ProcessServices, file: str) -> int:
     return exit_codes.SOME_LINES_BAD if wrong else exit_codes.OK
 
 
-def _lines(file: str, too_long: list[str]) -> Iterator[tuple[str, Any]]:
+def lines_of(file: str, unreadable: list[str]) -> Iterator[tuple[str, Any]]:
+    """The place and value of each line; lines that are no JSON are added to `unreadable`."""
     for line in json_lines.lines(file):
         place = f"{file}:{line.number}"
         if line.too_long:
-            too_long.append(f"{place}: a line of more than {MAX_EVENT_BYTES:,} bytes")
+            unreadable.append(f"{place}: a line of more than {MAX_EVENT_BYTES:,} bytes")
             continue
         try:
-            yield place, orjson.loads(line.value)
-        except orjson.JSONDecodeError:
-            yield place, None
+            yield place, orjson.loads(line.value.removeprefix(BOM_UTF8) if line.number == 1 else line.value)
+        except orjson.JSONDecodeError as error:
+            unreadable.append(f"{place}: expected JSON in UTF-8 ({error})"[:300])

@@ -6,15 +6,15 @@ from typing import Any
 
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation, metrics
-from classifiers.model.site.layer import SiteLayer, parse
+from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
 from service import compose
 from service.cli import output
 from service.cli.classifier.retrain import gate_data, shadow_lines
 from service.cli.output import json_document
-from service.errors import ConfigurationError, FaultlineError
+from service.errors import ConfigurationError, Conflict, FaultlineError
 from service.learning import retraining
 from service.learning.promotion import BY_A_PERSON
-from service.learning.records import PACKAGED
+from service.learning.records import PACKAGED, StoredLayer
 from service.people.records import COMMAND_LINE
 from service.settings import Settings
 
@@ -48,11 +48,13 @@ def show(services: compose.ProcessServices, layer_id: str) -> None:
 
     Raises:
         NotFound: no such layer.
+        Conflict: it can't be read.
     """
     services.store.check()
     with services.store.reading() as reading:
         stored = reading.site_layers.get(layer_id)
         promotions = [asdict(one) for one in reading.site_layers.promotions(limit=200) if one.layer == layer_id]
+    _parsed(stored)
     body = json.loads(stored.text)
     shown = {
         "id": stored.id,
@@ -102,6 +104,7 @@ def compare(services: compose.ProcessServices, first: str, second: str) -> None:
 
     Raises:
         NotFound: no such layer.
+        Conflict: one can't be read.
     """
     services.store.check()
     packaged = Diagnoser(services.diagnoser.packaged, services.signatures.current().layered.catalogue)
@@ -151,4 +154,11 @@ def _layer(services: compose.ProcessServices, name: str) -> SiteLayer | None:
     if name == PACKAGED:
         return None
     with services.store.reading() as reading:
-        return parse(reading.site_layers.get(name).text)
+        return _parsed(reading.site_layers.get(name))
+
+
+def _parsed(stored: StoredLayer) -> SiteLayer:
+    try:
+        return parse(stored.text)
+    except SiteLayerError as error:
+        raise Conflict(f"{stored.id} can't be read: {error}") from None

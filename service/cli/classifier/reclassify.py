@@ -11,7 +11,7 @@ from service.cli import exit_codes, output
 from service.cli.argument_types import between, positive, span
 from service.cli.classifier import reclassify_on_dask
 from service.cli.output import add_json_option, json_document
-from service.errors import InvalidInput
+from service.errors import Conflict, InvalidInput
 from service.failures.records import FailureFilter
 from service.learning.reclassification import IDS_OF_RANGE, RunOptions
 from service.learning.records import PACKAGED, Reclassified
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         services.store.check()
         filters = dataclasses.replace(FailureFilter(since=services.clock.now() - args.since), **filters_of(args.where))
-        layer = _layer(services, args.model)
+        layer = _layer(services, args.model, dry_run=args.dry_run)
         options = RunOptions(args.dry_run, args.notify, args.rate, _progress)
         if args.scheduler is None:
             work = reclassify_on_dask.reclassification(services, layer)
@@ -127,10 +127,14 @@ def lines(done: Reclassified, *, dry_run: bool) -> list[str]:
     return found
 
 
-def _layer(services: compose.ProcessServices, name: str | None) -> str:
-    if name is not None:
+def _layer(services: compose.ProcessServices, name: str | None, *, dry_run: bool) -> str:
+    if name == PACKAGED:
         return name
     with services.store.reading() as reading:
+        if name is not None:
+            if not dry_run and reading.site_layers.get(name).gate.decision == "refuse":
+                raise Conflict(f"{name} was refused, so that it changes no verdict; a --dry-run counts changes")
+            return name
         layer = services.retraining.promotions.in_use(reading)
         return PACKAGED if layer is None else layer.id
 

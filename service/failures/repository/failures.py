@@ -216,6 +216,10 @@ class FailureRepository(FailureReader):
         verdict_versions.add(self._connection, [NewVersion(current, source, verdict)], self._clock.now())
         return current.version + 1
 
+    def lock(self, failure_ids: Sequence[int]) -> None:
+        """Let no other transaction change these failures, or what people say of them, until this one ends."""
+        verdict_versions.lock(self._connection, failure_ids)
+
     def revise_unchanged(self, new: Mapping[int, tuple[int, Mapping[str, Any]]]) -> list[int]:
         """Store new versions of machines' verdicts where the current version is still the one that was read.
 

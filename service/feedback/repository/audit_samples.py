@@ -1,7 +1,7 @@
 """Weekly random samples of failures that people judge without seeing the verdict."""
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -40,16 +40,34 @@ class AuditReader(TimedReader):
     ) -> tuple[AuditResult, ...]:
         """The samples of weeks with their strata and results, for statistics.
 
-        Those of a cluster or team stand for themselves: the size of their strata is not stored.
+        The strata of a cluster or team have the size that the sample tells: as each failure of a stratum stands for the
+        same number of failures, whomever it is of.
         """
+        rows = self._rows(weeks, cluster, team)
         part = cluster is not None or team is not None
+        own = Counter((row.week, row.stratum) for row in rows)
+        drawn = Counter((row.week, row.stratum) for row in self._rows(weeks)) if part else own
         found = []
-        for row in self._rows(weeks, cluster, team):
+        for row in rows:
             side, cause = _right(row)
             judged, unsure = row.feedback_id is not None, row.kind == _UNSURE
-            population = None if part else row.population
+            place, population = (row.week, row.stratum), row.population
+            if part and population is not None:
+                population = max(own[place], round(population * own[place] / drawn[place]))
             found.append(AuditResult(row.week, row.stratum or "", population, judged, unsure, side, cause))
         return tuple(found)
+
+    def weights(self) -> dict[int, float]:
+        """Of each judged failure of a sample the number of failures of its week and stratum that it stands for."""
+        rows = self._connection.execute(
+            select(
+                audit_samples.c.week, audit_samples.c.stratum, audit_samples.c.population, audit_samples.c.failure_id
+            )
+            .join(feedback, feedback.c.id == audit_samples.c.feedback_id)
+            .where(feedback.c.kind != _UNSURE, audit_samples.c.population.is_not(None))
+        ).all()
+        answers = Counter((row.week, row.stratum) for row in rows)
+        return {row.failure_id: row.population / answers[row.week, row.stratum] for row in rows}
 
     def audit_weeks(self, *, limit: int = 12) -> tuple[str, ...]:
         """The weeks with a sample, latest first."""

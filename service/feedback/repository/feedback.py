@@ -43,17 +43,6 @@ class FeedbackReader(TimedReader):
         found = self._connection.execute(select(feedback).where(*of_failure, shown).order_by(feedback.c.id))
         return tuple(_stored_feedback(row) for row in found)
 
-    def withdrawn_versions(self, failure_id: int) -> frozenset[int]:
-        """The versions of the verdict on which withdrawn judgements were given."""
-        found = self._connection.execute(
-            select(feedback.c.version).where(
-                feedback.c.failure_id == failure_id,
-                feedback.c.withdrawn_by.is_not(None),
-                feedback.c.kind.in_(JUDGING),
-            )
-        )
-        return frozenset(found.scalars())
-
     def label(self, failure_id: int) -> Label | None:
         """The label of a failure."""
         row = self._connection.execute(select(labels).where(labels.c.failure_id == failure_id)).first()
@@ -125,6 +114,10 @@ class FeedbackReader(TimedReader):
             )
             wanted = wanted.where(labels.c.at > utc(since), judged.exists())
         return int(self._connection.execute(wanted).scalar_one())
+
+    def golden(self) -> frozenset[int]:
+        """The failures of the golden set."""
+        return frozenset(self._connection.execute(select(labels.c.failure_id).where(labels.c.golden)).scalars())
 
     def unsure_about(self, failure_ids: Sequence[int]) -> frozenset[int]:
         """Those of the failures whose cause a person could not determine."""
@@ -199,6 +192,7 @@ class FeedbackRepository(FeedbackReader):
                 feedback.c.who == clean(author[:200]),
                 feedback.c.at >= utc(since),
                 feedback.c.kind.in_(JUDGING),
+                feedback.c.withdrawn_by.is_(None),  # who withdrew the others stays as it is
             )
             .values(withdrawn_by=clean(actor[:200]))
         )

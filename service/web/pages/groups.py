@@ -254,13 +254,14 @@ def _notice(given: GroupAction) -> str:
 def give_feedback(
     form: ActForm,
     group_id: Id,
-    kind: Annotated[Literal["confirm", "correct"], Form()],
+    kind: Annotated[Literal["confirm", "correct", "unsure"], Form()],
     cause: Annotated[str, Form(max_length=40)] = "",
     note: Annotated[str, Form(max_length=4_000)] = "",
     back: Annotated[Literal["", "/model"], Form()] = "",
 ) -> RedirectResponse:
-    """Label the whole group."""
-    feedback = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
+    """Label the whole group, or record that the cause of its newest failures cannot be determined."""
+    chosen = {} if kind == "unsure" else cause_choice(cause)  # the form sends its choice with each button
+    feedback = feedback_input(FeedbackGiven(kind=kind, **chosen, note=note or None))
     taken = form.services.feedback.add_to_group(group_id, form.actor, feedback)
     waits = kind == "correct" and label_waits(taken)
     return redirect(f"{back or f'/groups/{group_id}'}?notice={'label_waits' if waits else kind}")

@@ -37,7 +37,7 @@ def next_label(
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
             queue = label_queue.queue(reading, now, start)
-            newest = next(iter(reading.site_layers.list(limit=1)), None)
+            newest = reading.site_layers.newest()
         context: dict[str, Any] = {"queue": queue, "layer": newest, "causes": causes_by_side(), "notice": notice}
         context["labelled_group"] = group
         if queue.items:

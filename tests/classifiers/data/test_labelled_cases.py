@@ -1,4 +1,5 @@
 import copy
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_a_missing_axis_is_not_an_unknown_one() -> None:
 def test_plain_and_compressed_files_are_read_in_the_same_way(tmp_path: Path) -> None:
     line = orjson.dumps(CASE)
     (tmp_path / "a.jsonl").write_bytes(line + b"\n\n")
-    (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(line))
+    (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(BOM_UTF8 + line))  # as editors on Windows save it
     plain, packed = labelled_cases.read_file(tmp_path / "a.jsonl"), labelled_cases.read_file(tmp_path / "b.jsonl.zst")
     assert labelled_cases.digest(plain) == labelled_cases.digest(packed)
     assert [one.name for one in labelled_cases.case_files(tmp_path)] == ["a.jsonl", "b.jsonl.zst"]

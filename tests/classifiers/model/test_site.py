@@ -15,7 +15,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import Model
-from classifiers.model.site import fitting, platt_scaling
+from classifiers.model.site import fitting
 from classifiers.model.site import layer as layers
 from classifiers.model.site.fitting import SiteFit
 from classifiers.model.site.label_groups import is_random_sample
@@ -228,6 +228,16 @@ def test_a_line_alone_does_not_overrule_a_confident_verdict_but_two_people_do(mo
     assert verdict(model, limit, both).side == "hardware"
 
 
+def test_a_line_alone_does_not_overrule_by_a_failure_whose_words_are_not_stored(model: Model) -> None:
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
+    lost = f"RuntimeError: elastic agent lost the rendezvous quorum of this training run entirely\n{line}"
+    layer = fitted(model, case("node1", lost, {"side": "hardware", "cause": "HW.NODE.1"})).layer
+    assert verdict(model, line, layer).side == "hardware", "the whole failure is like the labelled one"
+    among_very_many = replace(layer, support=())
+    assert verdict(model, line, among_very_many).side == verdict(model, line).side == "user"
+    assert verdict(model, lost, among_very_many).side == "hardware"
+
+
 def quota_labels(**provenance: Any) -> list[LabelledCase]:
     """Labels of 36 groups of a site's own failure, which a model takes for the program's mistake."""
     first, second = "alpha beta gamma delta epsilon zeta eta theta iota", "lambda mu omicron sigma"
@@ -272,18 +282,6 @@ def test_one_label_does_not_change_a_verdict_that_agreeing_labels_change() -> No
 def test_labels_of_failures_that_are_hardly_alike_change_no_verdict() -> None:
     assert changed([0.06] * 100, 1.0)
     assert not changed([0.04] * 150, 1.0)
-
-
-def points(confidence: float, right: int, wrong: int) -> list[tuple[float, bool]]:
-    return [(confidence, number % (right + wrong) < right) for number in range(right + wrong)]
-
-
-def test_a_confidence_is_recalibrated_only_where_that_clearly_helps() -> None:
-    by_chance = platt_scaling.fit(points(0.9, 55, 5))
-    assert by_chance.confidence(0.9) == 0.9
-    too_sure = platt_scaling.fit(points(0.95, 70, 50) + points(0.6, 10, 20))
-    assert too_sure.cases == 150
-    assert 0.5 < too_sure.confidence(0.95) < 0.75
 
 
 def test_labels_of_many_groups_move_failures_like_them(model: Model) -> None:

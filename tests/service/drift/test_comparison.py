@@ -1,5 +1,6 @@
 """What counts as drift: certain, large enough, and not one job that fails a thousand times."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -96,3 +97,15 @@ def test_the_interval_of_a_ratio_holds_its_value() -> None:
         found = ratio(parts)
         assert found is not None
         assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_a_calibrated_machine_is_seldom_taken_for_one_that_is_not() -> None:
+    rng, found = random.Random(3), []
+    for size in (20, 40):
+        for _ in range(300):
+            sure = [rng.uniform(0.85, 0.95) for _ in range(size)]
+            audits = [AuditedAnswer("orion", number, one, rng.random() < one, 1.0) for number, one in enumerate(sure)]
+            [cluster] = compare(Period([GroupCounts("orion", "a", 1, 1)], audits), Period())
+            found.append(next(one.change for one in cluster.figures if one.measure == "confidence"))
+    assert sum(change != 0 for change in found) / len(found) <= 0.05
+    assert not any(compare(Period((), audits), Period()))

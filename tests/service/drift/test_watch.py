@@ -8,7 +8,7 @@ from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.telemetry import Telemetry
 from tests.service.drift.samples import OLD, stored
 from tests.service.frozen_clock import FrozenClock
-from tests.service.sample_rows import NOON
+from tests.service.sample_rows import NOON, job, put
 
 NOTHING = Labels()
 
@@ -77,3 +77,20 @@ def test_one_process_makes_the_report_of_an_hour_and_all_publish_it(store: Store
         for _ in range(120):
             work.drift.store(newest)
         assert work.drift.latest_id() > 100
+
+
+def test_audits_of_a_week_that_begins_before_the_period_count_as_in_their_week(
+    store: Store, clock: FrozenClock
+) -> None:
+    clock.at = NOON
+    ends = [NOON - timedelta(days=29), *(NOON - timedelta(days=26, hours=n) for n in range(2))]
+    ids = [outcome.failure_id or 0 for outcome in put(store, [job(f"in{n}", ended_at=at) for n, at in enumerate(ends)])]
+    with store.unit_of_work() as work:
+        assert work.audit_samples.draw("2026-W43", NOON - timedelta(days=35), NOON - timedelta(days=20), 3) == 3
+        for number in ids:
+            given, _ = work.feedback.add(
+                NewFeedback(number, "ana", "audit", 1, "user", "USER.1", Labels("user", "USER.1"), model_shown=False)
+            )
+            assert work.audit_samples.audited("2026-W43", number, given)
+        found = work.drift.audited(NOON - timedelta(days=28), NOON)
+    assert [one.weight for one in found] == [1.0, 1.0], "three failures, three audits"

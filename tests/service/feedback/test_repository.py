@@ -5,11 +5,14 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from service.db.session import Store
 from service.feedback.records import FeedbackKind, Labels, NewFeedback, SavedView
 from service.feedback.repository import audit_samples
 from service.feedback.repository.audit_samples import allocated
+from service.feedback.tables import feedback
+from tests.service.databases import engine_of
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put
 
@@ -229,3 +232,48 @@ def test_filters_that_are_saved_twice_at_the_same_time_are_stored_once(open_stor
     assert errors == []
     with first.reading() as reading:
         assert reading.feedback.views("ana", "/failures") == (SavedView("mine", "/failures", "side=user"),)
+
+
+def test_an_audited_failure_stands_for_those_of_its_stratum(store: Store) -> None:
+    put(store, [job(f"in{n}", ended_at=NOON - timedelta(hours=n + 1)) for n in range(12)])
+    with store.unit_of_work() as work:
+        assert work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 6) == 6
+        drawn = [one.failure_id for one in work.audit_samples.audit("2026-W47")]
+    for number in drawn[:3]:
+        audit(store, number, side="user", cause="USER.1")
+    audit(store, drawn[3], kind="unsure")
+    with store.reading() as reading:
+        assert reading.audit_samples.weights() == dict.fromkeys(drawn[:3], 4.0)
+
+
+def test_strata_of_a_team_are_weighted_as_all_failures_of_the_team(store: Store) -> None:
+    teams = ["nlp"] * 8 + ["vision"] * 32
+    outcomes = put(
+        store, [job(f"in{n}", team=team, ended_at=NOON - timedelta(hours=n + 1)) for n, team in enumerate(teams)]
+    )
+    judged = [outcome.failure_id or 0 for outcome in outcomes[:2] + outcomes[8:10]]
+    with store.unit_of_work() as work:
+        for number in judged:
+            work.failures.revise(number, dict(work.failures.get(number).verdict or {}), source="person")
+        work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 22)
+        found = work.audit_samples.audit_results(["2026-W47"], team="nlp")
+        everything = work.audit_samples.audit_results(["2026-W47"])
+    assert {one.population for one in found if one.stratum == "judged"} == {2}
+    own = sum(one.stratum == "user" for one in found)
+    drawn = sum(one.stratum == "user" for one in everything)
+    assert {one.population for one in found if one.stratum == "user"} <= {max(own, round(36 * own / drawn))}
+    assert {one.population for one in everything} == {4, 36}
+
+
+def test_who_withdrew_a_judgement_stays_known(store: Store) -> None:
+    [outcome] = put(store, [job("e1")])
+    number = outcome.failure_id or 0
+    first, _ = say(store, number, "ana", side="user", cause="USER.1")
+    with store.unit_of_work() as work:
+        work.feedback.withdraw_one(number, first, "ana")
+    say(store, number, "ana", side="system", cause="SYS.5")
+    with store.unit_of_work() as work:
+        work.feedback.withdraw(number, "ana", NOON - timedelta(days=7), "admin")
+    with engine_of(store).connect() as connection:
+        by = connection.execute(select(feedback.c.withdrawn_by).order_by(feedback.c.id)).scalars().all()
+    assert by == ["ana", "admin"]

@@ -76,7 +76,7 @@ def test_the_newest_labels_are_measured_with_a_layer_that_does_not_know_them(wor
         for number in range(count):
             row = world.fails(f"{word} {LICENCE.format(n=number)} of the {word} pool")
             assert row.side != "user"
-            world.label(row, "user", "USER.4", who=("ana", "ben")[number % 2])
+            world.label(row, "user", "USER.4", who=("ana", "ben", "cem", "dan")[number % 4])
         world.clock.sleep(60)
     made = world.retrain()
     assert len(made.fit.layer.memory.entries) == len(failures)
@@ -95,3 +95,25 @@ def test_packaged_cases_among_noise_keep_their_labels_and_get_other_events_and_l
         assert all(line in text for line in plain.raw.streams[0].text.splitlines())
         assert len(text.splitlines()) > len(plain.raw.streams[0].text.splitlines())
     assert among_noise(cases) == noisy
+
+
+def test_a_slow_decline_is_refused_as_a_whole() -> None:
+    cases = [labelled("oom", number) for number in range(100)]
+    one, two = ([*answers(cases[lost:]), *answers(cases[:lost], side="system")] for lost in (1, 2))
+    step = Comparison("packaged cases", cases, one, two)
+    whole = Comparison("packaged cases, compared with the packaged model", cases, answers(cases), two)
+    assert gate.judge([step], FACTS).decision == "promote"
+    result = gate.judge([step], FACTS, since_packaged=[whole])
+    assert result.decision == "refuse"
+    assert "packaged model: 2 of 100 user failures are no longer recognised" in result.reasons[0]
+    assert set(result.figures) == {"packaged cases"}
+
+
+def test_what_is_asked_says_that_the_golden_set_was_changed() -> None:
+    cases = [labelled("oom", number) for number in range(20)]
+    result = gate.interrupted(judged(cases, answers(cases)))
+    assert result.decision == "ask"
+    assert "golden set was changed" in result.reasons[0]
+    refused = gate.interrupted(judged(cases, answers(cases, side="system")))
+    assert refused.decision == "refuse"
+    assert "golden set was changed" in refused.reasons[-1]

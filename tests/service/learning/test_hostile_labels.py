@@ -1,11 +1,24 @@
 """What hostile labellers and careless people do, and what stops it."""
 
 import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
+from service.cli.classifier.labels import lines_of
+from service.db.session import Store
 from service.errors import Conflict
 from service.feedback import label_export, label_review, withdrawal
+from service.feedback.records import StoredFeedback
+from service.feedback.repository import feedback
+from service.learning import gate
+from service.learning.gate import Comparison, LabelFacts
+from service.learning.records import GateResult
+from service.learning.retraining import ALIKE
+from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import KEY, LICENCE, XID
 from tests.service.learning.world import World
 
@@ -69,7 +82,7 @@ def test_one_person_does_not_outvote_two_by_labelling_many_failures_of_a_group(w
         world.label(rows[6], "user", "USER.4", who=who)
     made = world.retrain()
     assert [entry.labels["cause"] for entry in made.fit.layer.memory.entries] == ["USER.4"]
-    assert len(made.fit.conflicts) == 6
+    assert len(made.fit.conflicts) == ALIKE, "of the six, the newest are read"
 
 
 def test_one_label_for_many_failures_waits_in_an_import_too(world: World) -> None:
@@ -105,3 +118,86 @@ def test_a_line_of_an_import_that_nests_without_end_rejects_only_itself(world: W
     assert done.taken == 1
     assert [one.partition(":")[0] for one in done.wrong] == [f"line {number}" for number in range(1, len(lines))]
     assert all(len(one) < 300 for one in done.wrong)
+
+
+def test_a_golden_set_that_changes_while_a_candidate_is_compared_leaves_it_to_a_person(world: World) -> None:
+    row = world.fails(LICENCE.format(n=1))
+    world.label(row, "user", "USER.4")
+
+    def protect_it(_: str) -> None:
+        label_export.protect(world.store, row.id, golden=True, actor="ben")
+
+    made = world.retraining.retrain("ana", benchmark=world.benchmark, progress=protect_it)
+    assert (made.gate.decision, made.promoted) == ("ask", False), "it has learned a golden case"
+    assert "golden set was changed" in made.gate.reasons[0]
+    assert world.retrain().fit.layer.is_empty
+
+
+def test_small_steps_do_not_hide_a_decline_since_the_packaged_model(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    judge = gate.judge
+
+    def judged(
+        comparisons: Sequence[Comparison], facts: LabelFacts, shadow: Any, whole: Sequence[Comparison]
+    ) -> GateResult:
+        seen.append([one.name for one in whole])
+        return judge(comparisons, facts, shadow, whole)
+
+    monkeypatch.setattr(gate, "judge", judged)
+    for number, who in enumerate(("ana", "ben")):
+        world.clock.sleep(60)
+        world.label(world.fails(LICENCE.format(n=number)), "user", "USER.4", who=who)
+        world.retrain()
+    assert seen == [[], ["packaged cases, compared with the packaged model"]]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_of_two_people_at_once_the_second_one_sees_what_the_first_one_said(
+    open_store: Callable[[], Store], world: World, clock: FrozenClock, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = world.fails(LICENCE.format(n=1))
+    world.label(row, "user", "USER.4", who="cem")
+    other = World(open_store(), clock, model, sent=1000)
+    threads: list[Thread] = []
+    plain = feedback._disagree
+
+    def while_the_other_answers(judged: Sequence[StoredFeedback]) -> bool:
+        if not threads:
+            threads.append(Thread(target=other.label, args=(row, "system", "SYS.5"), kwargs={"who": "ben"}))
+            threads[0].start()
+            threads[0].join(0.5)  # it waits for this transaction
+        return plain(judged)
+
+    monkeypatch.setattr(feedback, "_disagree", while_the_other_answers)
+    world.label(row, "user", "USER.4", who="ana", kind="confirm")
+    threads[0].join(30)
+    with world.store.reading() as reading:
+        label = reading.feedback.label(row.id)
+    assert label is not None
+    assert (label.people, label.disputed) == (3, True)
+
+
+def test_of_a_flood_of_labels_few_are_read(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(ALIKE + 3)]
+    for row in rows:
+        world.clock.sleep(1)
+        world.label(row, "user", "USER.4")
+    world.label(rows[0], "user", "USER.4", who="ben")  # the newest label of this failure is his
+    made = world.retrain()
+    assert made.fit.layer.about["labellers"] == {"ana": ALIKE, "ben": 1}
+    assert len(list(label_export.cases(world.store))) == len(rows), "an export holds all"
+    oldest = rows[1].id
+    kept = label_export.cases(world.store, golden=False, most_alike=ALIKE, audited={oldest})
+    assert oldest in {int(one["id"].rpartition("-")[2]) for one in kept}
+
+
+def test_lines_of_another_encoding_are_named_and_the_others_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "labels.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"id": "1"}\r\n{"who": "J\xf6rg"}\n{"id": "3"}\n\x1a')
+    unreadable: list[str] = []
+    assert [value for _, value in lines_of(str(file), unreadable)] == [{"id": "1"}, {"id": "3"}]
+    assert [one.partition(": expected JSON in UTF-8")[0] for one in unreadable] == [f"{file}:2", f"{file}:4"]
+    file.write_bytes('{"id": "1"}\n{"id": "2"}\n'.encode("utf-16"))
+    assert not list(lines_of(str(file), unreadable))

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -12,6 +13,8 @@ from service.db.session import Store
 from service.errors import Conflict
 from service.learning.promotion import KEPT_LAYERS, Promotions
 from service.learning.records import PACKAGED, GateResult
+from service.learning.retraining import Candidate
+from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.test_retraining import LICENCE
 from tests.service.learning.world import World
 
@@ -244,3 +247,24 @@ def test_a_candidate_does_not_replace_a_layer_that_it_was_not_compared_with(worl
     world.retraining.promotions.promote(made.layer_id, "ana")
     with world.store.reading() as reading:
         assert reading.site_layers.active() == made.layer_id
+
+
+def test_two_retrainings_at_once_leave_the_layer_in_use_that_the_first_one_promoted(
+    open_store: Callable[[], Store], world: World, clock: FrozenClock, model: Path
+) -> None:
+    worlds = [World(open_store(), clock, model, world.benchmark, sent=1000 * n, key=b"k" * 32) for n in range(1, 4)]
+    first, second, later = worlds
+    first.label(first.fails(LICENCE.format(n=1)), "user", "USER.4")
+    meanwhile: list[Candidate] = []
+
+    def other_process(_: str) -> None:
+        if not meanwhile:
+            meanwhile.append(first.retrain())
+
+    made = second.retraining.retrain("ben", benchmark=world.benchmark, progress=other_process)
+    assert made.layer_id == meanwhile[0].layer_id, "of the same labels, in the same second"
+    assert (meanwhile[0].promoted, made.promoted) == (True, True)
+    world.waits()
+    assert later.fails(LICENCE.format(n=7)).cause == "USER.4", "a process that starts now uses it too"
+    with world.store.reading() as reading:
+        assert len(reading.site_layers.promotions()) == 1

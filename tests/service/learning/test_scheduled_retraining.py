@@ -176,3 +176,19 @@ def test_a_run_that_failed_is_tried_again_after_its_lease_by_any_process(world: 
     assert other() is None
     clock.at += LEASE + timedelta(seconds=1)
     assert other() is not None
+
+
+def test_a_layer_of_a_clock_that_was_ahead_does_not_end_the_schedule(world: World, clock: FrozenClock) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "user", "USER.4")
+    right = clock.at
+    clock.at += timedelta(days=365)
+    of_the_future = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)
+    clock.at = right + timedelta(hours=1)
+    due = scheduled(world, after_labels=1)
+    made = due()
+    assert made is not None
+    assert made.layer_id != of_the_future.layer_id
+    clock.sleep(3600)
+    assert due() is None, "no label is new"
+    world.label(world.fails(LICENCE.format(n=2)), "user", "USER.4", who="ben")
+    assert due() is not None

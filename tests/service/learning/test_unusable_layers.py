@@ -163,3 +163,46 @@ def test_retraining_after_all_labels_were_withdrawn_ends_their_effect(world: Wor
     after = world.fails(LICENCE.format(n=2))
     assert (after.side, after.cause, after.confidence) == (before.side, before.cause, before.confidence)
     assert not world.retrain().promoted, "nothing is left to end"
+
+
+@pytest.mark.parametrize("damage", ["body", "gate"])
+def test_a_damaged_row_stops_neither_verdicts_nor_the_next_retraining(
+    world: World, url: str, model: Path, damage: str
+) -> None:
+    layer, _ = taught(world)
+    world.waits()
+    assert world.fails(LICENCE.format(n=11)).cause == "USER.4"
+    with engine_of(world.store).begin() as connection:
+        connection.execute(update(site_layers).values({damage: b"\x28\xb5\x2f\xfd truncated"}))
+    other = World(world.store, world.clock, model, world.benchmark, sent=1000)
+    world.waits()
+    assert world.fails(LICENCE.format(n=12)).cause == "USER.4", "the one that was read before stays"
+    assert other.fails(LICENCE.format(n=13)).job_id == "job-1001"
+    promotions = world.retraining.promotions
+    with world.store.reading() as reading:
+        [view] = registry.layers(reading, promotions)
+        assert view.obstacle is not None
+        registry.layer(reading, promotions, layer)
+    world.shadow_watch()
+    done = run_command({"FAULTLINE_DATABASE_URL": url, "FAULTLINE_MODEL_DIR": str(model)}, "model", "show", layer)
+    assert "Traceback" not in done.stderr
+    assert ("can't be read" in done.stderr) is (damage == "body")
+    world.clock.sleep(60)
+    made = world.retrain()
+    promotions.promote(made.layer_id, "ben")
+    assert promotions.rollback("ana") == (made.layer_id, PACKAGED)
+
+
+def test_a_refused_layer_changes_no_stored_verdict(world: World, url: str, model: Path) -> None:
+    for number in range(2):
+        world.fails(LICENCE.format(n=number))
+    world.label(world.fails(LICENCE.format(n=9)), "user", "USER.4")
+    made = world.retraining.retrain("ana", promote=False, benchmark=world.benchmark)
+    world.retraining.promotions.refuse(made.layer_id, "ben")
+    settings = {"FAULTLINE_DATABASE_URL": url, "FAULTLINE_MODEL_DIR": str(model)}
+    command = ("reclassify", "--model", made.layer_id, "--json", "--rate", "1000")
+    refused = run_command(settings, *command)
+    assert refused.returncode == 1
+    assert "was refused" in refused.stderr
+    counted = run_command(settings, *command, "--dry-run")
+    assert json.loads(counted.stdout)["changed"] == 2

@@ -66,3 +66,51 @@ def test_the_interval_holds_the_share_of_the_population() -> None:
         assert found is not None
         held += found.low <= truth <= found.high
     assert held / 400 >= 0.93
+
+
+def test_weeks_count_by_their_failures_not_by_their_audits() -> None:
+    quiet = answers("user", 100, 10, 10, week="2026-W46")
+    busy = answers("user", 9_900, 20, 0, week="2026-W47")
+    found = accuracy([*quiet, *busy])
+    assert found.side is not None
+    assert found.side.value == pytest.approx(0.995)
+    assert (found.answered, found.side_right, found.covered) == (40, 30, 1.0)
+    left_out = accuracy([*quiet, AuditResult("2026-W47", "user", 9_900, False, False, None, None)])
+    assert left_out.covered == 0.01, "a week without an answer is not spoken for"
+
+
+def test_the_interval_of_several_weeks_holds_the_share_of_the_population() -> None:
+    rng = random.Random(11)
+    held, widths = 0, []
+    for _ in range(300):
+        sample, right_of_all, total = [], 0.0, 0
+        for week in range(8):
+            for name, share in (("user", 0.97), ("system", 0.85), ("hardware", 0.75), ("judged", 0.3)):
+                size = rng.choice((20, 200, 2_000)) if name == "user" else rng.choice((5, 60, 300))
+                drawn = min(size, 20 if name == "user" else 5)
+                truth = sum(rng.random() < share for _ in range(size))
+                right = sum(rng.sample([True] * truth + [False] * (size - truth), drawn))
+                sample += answers(name, size, right, drawn - right, week=f"2026-W{week + 10}")
+                right_of_all, total = right_of_all + truth, total + size
+        found = accuracy(sample).side
+        assert found is not None
+        held += found.low <= right_of_all / total <= found.high
+        widths.append(found.high - found.low)
+    assert held / 300 >= 0.93
+    assert sum(widths) / 300 < 0.1, "not by being wide"
+
+
+def test_the_interval_holds_where_nearly_all_failures_were_audited() -> None:
+    rng = random.Random(5)
+    held = 0
+    for _ in range(400):
+        sample, right_of_all = [], 0
+        for name, size, drawn, share in (("user", 28, 27, 0.9), ("system", 9, 9, 0.8), ("hardware", 4, 4, 0.7)):
+            truth = sum(rng.random() < share for _ in range(size))
+            right = sum(rng.sample([True] * truth + [False] * (size - truth), drawn))
+            sample += answers(name, size, right, drawn - right)
+            right_of_all += truth
+        found = accuracy(sample).side
+        assert found is not None
+        held += found.low <= right_of_all / 41 <= found.high
+    assert held / 400 >= 0.93

@@ -43,6 +43,7 @@ def test_a_layer_is_shown_with_the_reasons_of_the_gate_and_its_shadow_run(world:
     assert "a second person has to agree" in page
     assert "2 of 50 stored failures would get a different verdict" in page
     assert "flexnet: no seat left" in page
+    assert "Side right in 90.0\u00a0% before, 95.0\u00a0% after: +5.0 points (95 % interval +0.0 to +10.0)." in page
     assert "Promote" not in page
     assert LAYER in reader.get("/model/layers").text
     assert reader.get(f"{API}/{OTHER}").status_code == 404

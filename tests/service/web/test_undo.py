@@ -206,3 +206,14 @@ def test_a_person_can_say_that_they_cannot_tell_wherever_they_are_asked(client: 
         answer = post(client, f"/failures/{number}/feedback", kind="unsure", cause="SYS.5", back=back)
         assert "Saved: the cause is unclear." in words(answer)
     assert client.get("/api/v1/labels").text.strip() == ""
+
+
+def test_a_group_whose_cause_a_person_cannot_determine_keeps_its_verdict(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1"), event("2")))
+    before, number = verdicts(client), group_of(client, "flash_attn")["id"]
+    assert [one["group"] for one in client.get("/api/v1/label-queue").json()["items"]] == [number]
+    page = words(post(client, f"/groups/{number}/feedback", kind="unsure", cause="SYS.5"))
+    assert "the cause is unclear" in page
+    assert verdicts(client) == before
+    assert group_of(client, "flash_attn")["labelled_at"] is None
+    assert client.get("/api/v1/label-queue").json()["items"] == []
