@@ -94,9 +94,9 @@ class Stats:
 class Health:
     """Health of the pipeline.
 
-    Dead letters received and failures ended since `since`; open, conflicting and pending items are counted
-    as of now, up to 10,001, which stands for more than 10,000. `abstained_share` is None where
-    no failure ended since.
+    Dead letters received and failures ended since `since`; open, conflicting and pending items, and messages that wait
+    in the outbox, are counted as of now, up to 10,001, which stands for more than 10,000. `abstained_share` is None
+    where no failure ended since.
     """
 
     since: datetime
@@ -107,3 +107,4 @@ class Health:
     abstained_share: float | None
     conflicts: int
     pending_logs: int
+    outbox_waiting: int

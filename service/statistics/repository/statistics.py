@@ -20,6 +20,7 @@ from sqlalchemy import (
 from service.contracts.event import FAILURE_STATUSES, FINISHED_STATUSES, Status
 from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.repository import dead_letters
+from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
 from service.sql import paging
@@ -213,6 +214,7 @@ def _health() -> Select[Any]:
         "dead_letters_open": paging.bounded(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
         "conflicts": select(func.coalesce(func.sum(conflicting.c.conflicts), 0)),
         "pending_logs": paging.bounded(select(pending_logs.c.attempt_id)),
+        "outbox_waiting": paging.bounded(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
     }
     return select(recent, *(count.scalar_subquery().label(name) for name, count in counts.items()))
 

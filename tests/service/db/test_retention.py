@@ -103,6 +103,7 @@ def test_delivered_messages_and_dead_letters_are_removed(store: Store, clock: Fr
     assert store.purge(done_before=later) == PurgeResult(dead_letters=1, outbox=1)
     with store.reading() as reading:
         assert reading.outbox.waiting()
+        assert reading.statistics.health(clock.at).outbox_waiting == 1
         assert [found.place for found in reading.dead_letters.page().items] == ["jobs/0/2"]
 
 

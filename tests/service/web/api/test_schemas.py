@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 from jsonschema_rs import Draft202012Validator, ValidationError, meta
 
 from classifiers.data.labelled_cases import DatasetError, parse
+from tests.service.web.api import wire_names
 from tests.service.web.world import event, lines
 
 LABELS: dict[str, object] = {
@@ -96,3 +97,10 @@ def test_a_labelled_case_fits_where_the_reader_takes_it(client: TestClient, chan
         assert not fits
     else:
         assert fits
+
+
+@pytest.mark.slow
+def test_no_name_that_clients_of_the_api_rely_on_is_lost() -> None:
+    recorded, current = wire_names.recorded(), wire_names.names()
+    assert not sorted(recorded - current), "names that were published stay"
+    assert not sorted(current - recorded), "add them to the list: python -m tests.service.web.api.wire_names"
