@@ -30,7 +30,9 @@ _WRAPPED_MOST = 4
 # Deeper than any format; stored events are serialized and redacted recursively.
 _DEEPEST = 100
 _WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
-_NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
+# Required (the cluster may be that of the topic) and in no other format: with them, any other field is one of the site.
+_NATIVE_FIELDS = frozenset({"job_id", "status", "ended_at"})
+_NATIVE_SIGNS = ("event_id", *_NATIVE_FIELDS)
 EXPECTED = (
     "a job-completion/1 event, a CloudEvent, a Slurm record (jobid), an epilog environment (SLURM_JOB_ID), "
     "one of the jobs of sacct --json, "
@@ -213,7 +215,7 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], str | None, bool], JobCompletion 
 _FORMATS: tuple[
     tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]], ...
 ] = (
-    (lambda obj: "schema" in obj, _native),
+    (lambda obj: "schema" in obj or obj.keys() >= _NATIVE_FIELDS, _native),
     (lambda obj: "jobid" in obj, tolerant(slurm_job.read, slurm_job.OPTIONAL)),
     (lambda obj: "SLURM_JOB_ID" in obj, tolerant(slurm_epilog.read, slurm_epilog.OPTIONAL)),
     (slurm_accounting.is_it, tolerant(slurm_accounting.read, slurm_accounting.OPTIONAL)),

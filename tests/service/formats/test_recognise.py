@@ -27,6 +27,23 @@ def test_a_native_event_is_read_with_and_without_its_schema() -> None:
     assert (event(bare).model_extra or {})["site_note"] == "kept as it is"
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"kind": "training", "metadata": {"owner": "ana"}},
+        {"jobid": "1234", "SLURM_JOB_ID": "1234"},
+        {"type": "ADDED", "object": {"a": 1}},
+        {"entrypoint": "train.py", "submission_id": "raysubmit_1"},
+        {"involvedObject": {}},
+    ],
+)
+def test_fields_of_the_site_that_other_formats_have_too_are_kept(others: dict[str, Any]) -> None:
+    bare = {key: value for key, value in load("native").items() if key != "schema"}
+    found = event({**bare, **others})
+    assert found.key() == event(bare).key()
+    assert others.items() <= (found.model_extra or {}).items()
+
+
 @pytest.mark.parametrize("schema", ["job-completion/2", "job-completion", "", 1, None])
 def test_an_unknown_schema_is_refused_by_name(schema: Any) -> None:
     with pytest.raises(UnreadableRecord) as caught:
