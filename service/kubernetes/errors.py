@@ -22,7 +22,6 @@ class VersionExpired(FaultlineError):
 
     status = 410
     title = "Gone"
-    news = False
 
 
 class RequestRefused(FaultlineError):

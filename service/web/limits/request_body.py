@@ -30,7 +30,7 @@ class UnsupportedEncoding(FaultlineError):
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     title = "Unsupported content encoding"
-    news = False
+    is_logged = False
 
 
 class BodyMemory:

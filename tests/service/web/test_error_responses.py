@@ -111,6 +111,14 @@ def test_an_internal_error_is_logged_and_reported_without_details(
     assert "POST /api/v1/events failed" in caplog.text
 
 
+def test_what_only_the_sender_can_correct_is_not_logged(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        answer = client.post("/api/v1/events", content=b"x", headers={"Content-Encoding": "br"})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (415, "Content-Encoding")
+        assert client.get("/api/v1/failures?limit=0").status_code == 422
+    assert not caplog.records
+
+
 def test_a_database_that_is_down_is_a_503(world: World) -> None:
     def down(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         del events, dead
