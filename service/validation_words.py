@@ -14,7 +14,7 @@ _DETAILS = re.compile(
 _BEGINNING = re.compile(r"^(?:Input|String|List|Dictionary|Tuple|Set|Data|Value) should (?:be|have) ")
 _PLAIN = {"a valid integer": "a whole number", "a valid dictionary": "a JSON object"}
 _BY_KIND = {
-    "missing": "this field is required",
+    "missing": "a value, because it is required",
     "extra_forbidden": "a known field",
     "timezone_aware": _TIME,
 }

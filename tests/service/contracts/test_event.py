@@ -27,7 +27,9 @@ def refused(**change: Any) -> UnreadableRecord:
 def test_each_required_field_is_asked_for_by_name(field: str) -> None:
     with pytest.raises(UnreadableRecord) as caught:
         from_object({key: value for key, value in native().items() if key != field})
-    assert [(place.field, place.expected) for place in caught.value.errors] == [(field, "this field is required")]
+    assert [(place.field, place.expected) for place in caught.value.errors] == [
+        (field, "a value, because it is required")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_node_event_without_a_time_zone_is_taken_as_utc_and_the_repair_is_repo
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ({}, "text: expected this field is required"),
+        ({}, "text: expected a value, because it is required"),
         ({"text": 7}, "text: expected a valid string"),
         ({"text": "Xid 79", "at": "yesterday"}, "at: expected "),
         ({"text": "Xid 79", "at": 1795146117}, "at: expected a time as RFC 3339 with zone"),
