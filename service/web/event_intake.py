@@ -78,9 +78,11 @@ def lines_of(body: bytes) -> list[tuple[int, bytes]]:
         return lines or [(1, b"")]
     if _is_object(lines[0][1]):
         return lines
-    one_record = _is_object(body)
-    no_record = not one_record and not any(_is_object(line) for _, line in lines)  # rejected as one, not by line
-    return [(lines[0][0], body)] if one_record or no_record else lines
+    if _is_object(body):
+        return [(lines[0][0], body)]
+    # A broken object in a layout of several lines is rejected as one; of JSON lines, each begins an object.
+    are_records = all(line.lstrip().startswith(b"{") for _, line in lines) or any(_is_object(line) for _, line in lines)
+    return lines if are_records else [(lines[0][0], body)]
 
 
 def _is_object(text: bytes) -> bool:

@@ -166,6 +166,15 @@ def test_a_database_that_does_not_answer_fails_the_request_at_once(world: World)
     ingest.assert_called_once()
 
 
+def test_each_broken_line_is_rejected_and_a_broken_object_of_several_lines_once(client: TestClient) -> None:
+    result = post(client, b"{broken", b"", b' {"cluster": 1,}')
+    assert [one["line"] for one in result["rejected"]] == [1, 3]
+    assert len(client.get("/api/v1/dead-letters").json()["items"]) == 2
+    laid_out = orjson.dumps(event(logs=[log("x"), log("y")]), option=orjson.OPT_INDENT_2)
+    result = post(client, laid_out[:-2])
+    assert [one["line"] for one in result["rejected"]] == [1]
+
+
 def test_records_that_are_no_end_are_counted_and_skipped(client: TestClient) -> None:
     running = {"jobid": 5, "cluster": "orion", "state": "RUNNING", "event_type": "job_start"}
     result = post(client, running, event())
