@@ -15,8 +15,10 @@ PREFIX = "FAULTLINE_"
 MOST_BYTES = 64 * 1024  # of a file with a secret (judgement)
 # Judgement: far above any file written by hand, and small enough to be read and checked at once.
 TOML_BYTES = 1024 * 1024
-# Prefixes of programs that read their own settings.
-OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_", "FAULTLINE_CLIENT_")
+# Of programs that read their own settings: the prefix of a hook, which refuses unknown ones, and those of a client.
+HOOK_PREFIX = "FAULTLINE_HOOK_"
+CLIENT_URL = "FAULTLINE_CLIENT_URL"
+CLIENT_TOKEN_FILE = "FAULTLINE_CLIENT_TOKEN_FILE"  # noqa: S105 - a variable's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ def own_variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
+        if name.upper().startswith(PREFIX)
+        and not name.upper().startswith(HOOK_PREFIX)
+        and name.upper() not in {CLIENT_URL, CLIENT_TOKEN_FILE}
     }
 
 

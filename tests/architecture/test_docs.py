@@ -14,11 +14,10 @@ import yaml
 from fastapi import FastAPI
 
 from classifiers.contracts import DIAGNOSTIC_KINDS
-from service.cli.classifier import feedback
 from service.cli.commands import COMMANDS, parser_for
 from service.contracts.event import LogRef
 from service.hooks.options import PREFIX as HOOK_PREFIX
-from service.setting_texts import PREFIX
+from service.setting_texts import CLIENT_TOKEN_FILE, CLIENT_URL, PREFIX
 from service.settings import SECRETS, Settings
 from service.web.app import API
 from service.web.request_gate import API_PREFIX
@@ -145,7 +144,7 @@ def test_settings_exist() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     known |= {f"{PREFIX}{name.upper()}_FILE" for name in SECRETS}
     hook = options(command_parser("hook"))
-    known |= {feedback.URL, feedback.TOKEN_FILE}
+    known |= {CLIENT_URL, CLIENT_TOKEN_FILE}
     known |= {HOOK_PREFIX + option.removeprefix("--").replace("-", "_").upper() for option in hook}
 
     def check(document: Path) -> set[str]:

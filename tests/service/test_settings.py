@@ -16,13 +16,19 @@ def test_lists_are_comma_separated() -> None:
     assert settings.log_roots == ("/a", "s3://b/c")
 
 
-def test_an_unknown_setting_stops_the_start_and_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="FAULTLINE_DATBASE_URL"):
-        read({"FAULTLINE_DATBASE_URL": "sqlite:///x"})
+@pytest.mark.parametrize("name", ["FAULTLINE_DATBASE_URL", "FAULTLINE_WATCH_CLUSTER", "FAULTLINE_CLIENT_TOKEN"])
+def test_an_unknown_setting_stops_the_start_and_is_named(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        read({name: "x"})
 
 
 def test_variables_of_other_programs_are_ignored() -> None:
-    assert read({"PATH": "/bin", "KAFKA_TOPICS": "x"}) == read({})
+    others = {
+        "FAULTLINE_HOOK_CLUSTER": "orion",
+        "FAULTLINE_CLIENT_URL": "https://x",
+        "FAULTLINE_CLIENT_TOKEN_FILE": "/x",
+    }
+    assert read({"PATH": "/bin", "KAFKA_TOPICS": "x", **others}) == read({})
 
 
 def test_every_wrong_value_is_named_with_what_was_expected() -> None:

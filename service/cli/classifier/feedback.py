@@ -15,12 +15,11 @@ from service.cli.files import read_token
 from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
 from service.internet_addresses import LOOPBACK
+from service.setting_texts import CLIENT_TOKEN_FILE, CLIENT_URL
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-URL: Final = "FAULTLINE_CLIENT_URL"
-TOKEN_FILE: Final = "FAULTLINE_CLIENT_TOKEN_FILE"  # noqa: S105 - a variable's name
 _SHOWN_JOBS: Final = 20
 
 
@@ -30,7 +29,7 @@ def add_parser(commands: "Subparsers") -> None:
         "feedback",
         help="say whether the verdict on your job is right",
         description="Records a vote on the newest failure of a job. Operators see it; it becomes a label if one of "
-        f"them agrees. Needs a token that may read the job ({TOKEN_FILE}).",
+        f"them agrees. Needs a token that may read the job ({CLIENT_TOKEN_FILE}).",
     )
     parser.add_argument("job", help="the id of the job")
     answer = parser.add_mutually_exclusive_group(required=True)
@@ -39,8 +38,8 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--cause", help="with --wrong: the code of the right cause, such as USER.4")
     parser.add_argument("--note", help="a sentence for the operators")
     parser.add_argument("--cluster", help="the cluster of the job, where several have a job of this id")
-    parser.add_argument("--url", help=f"where Faultline is (default: {URL}, else http://127.0.0.1:8080)")
-    parser.add_argument("--token-file", type=Path, help=f"file with the API token (default: {TOKEN_FILE})")
+    parser.add_argument("--url", help=f"where Faultline is (default: {CLIENT_URL}, else http://127.0.0.1:8080)")
+    parser.add_argument("--token-file", type=Path, help=f"file with the API token (default: {CLIENT_TOKEN_FILE})")
     parser.add_argument("--allow-http", action="store_true", help="send the token without TLS beyond this machine")
     add_json_option(parser)
 
@@ -91,11 +90,11 @@ def _vote(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _client(args: argparse.Namespace) -> ApiClient:
-    url = args.url or os.environ.get(URL) or "http://127.0.0.1:8080"
+    url = args.url or os.environ.get(CLIENT_URL) or "http://127.0.0.1:8080"
     parts = address_of(url)
     if parts is None or parts.username or parts.query:
         raise ConfigurationError("--url: expected an address such as https://faultline.example, without user and query")
-    given = os.environ.get(TOKEN_FILE)
+    given = os.environ.get(CLIENT_TOKEN_FILE)
     path = args.token_file or (Path(given) if given else None)
     if path is not None and parts.scheme == "http" and parts.hostname not in LOOPBACK and not args.allow_http:
         raise ConfigurationError("--url: expected https, or --allow-http where the network is trusted")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.cli.classifier.feedback import TOKEN_FILE, URL
 from service.cli.exit_codes import FAILED, OK, USAGE
 from service.db.session import Store
 from service.feedback.records import Label, NewFeedback
 from service.feedback.service import VOTES_AN_HOUR
+from service.setting_texts import CLIENT_TOKEN_FILE, CLIENT_URL
 from tests.service.web.live import serving
 from tests.service.web.world import World, event, lines, make_world
 
@@ -35,8 +35,8 @@ def token(live: tuple[World, str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
     world, url = live
     path = tmp_path / "token"
     path.write_text(world.token("read", name=tmp_path.name, teams=("nlp",)) + "\n")
-    monkeypatch.setenv(URL, url)
-    monkeypatch.setenv(TOKEN_FILE, str(path))
+    monkeypatch.setenv(CLIENT_URL, url)
+    monkeypatch.setenv(CLIENT_TOKEN_FILE, str(path))
     return path
 
 
