@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -64,6 +65,7 @@ def add_parser(commands: "Subparsers") -> None:
 def run(args: argparse.Namespace) -> int:
     """Watch until SIGTERM or SIGINT."""
     connect = client()
+    settings.refuse_unknown(os.environ)
     output.log_to_stderr()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("urllib3").setLevel(logging.ERROR)

@@ -43,6 +43,15 @@ def test_a_wrong_option_is_named(given: list[str], output: str, capsys: pytest.C
     assert output in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", [["--url", "http://x"], []])
+def test_an_unknown_setting_stops_it(
+    given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAULTLINE_WATCH_CLUSTER", "lab")
+    assert main([*HERE, *given]) == USAGE
+    assert "FAULTLINE_WATCH_CLUSTER: expected a known setting" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("url", ["http://[", "http://x:99999", "http://:80", "https://x:port"])
 def test_an_address_that_is_none_is_named(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*HERE, "--url", url]) == USAGE
