@@ -34,7 +34,7 @@ from service.web.api import (
     schemas,
 )
 from service.web.api import model as models_api
-from service.web.api.parameters import ClusterSlashes, reject_unknown_parameters
+from service.web.api.parameters import BlankParameters, ClusterSlashes, reject_unknown_parameters
 from service.web.api.people import account
 from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers
@@ -143,6 +143,7 @@ def create_app(services: Services) -> FastAPI:
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
     app.add_middleware(ClusterSlashes)
+    app.add_middleware(BlankParameters)
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestGate, services=services)
     app.add_middleware(SecurityMiddleware, services=services)

@@ -61,6 +61,21 @@ class ClusterSlashes:
         await self._app(scope, receive, send)
 
 
+class BlankParameters:
+    """Leaves out parameters of the API without a value: clients send `cursor=` for one that is not set, as forms do."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        query: bytes = scope.get("query_string", b"")
+        if query and scope["path"].startswith("/api/"):
+            given = [part for part in query.split(b"&") if part.partition(b"=")[2]]
+            scope = {**scope, "query_string": b"&".join(given)}
+        await self._app(scope, receive, send)
+
+
 def commented_action(
     services: InjectedServices, principal: Annotated[Principal, ACT], body: Comment | None = None
 ) -> ActionRequest:
