@@ -61,7 +61,9 @@ _LONGEST_NAME = 200
 
 
 def _as_text(value: Any) -> Any:
-    """Reject numbers as times, because seconds and milliseconds cannot be distinguished."""
+    """Reject numbers (seconds or milliseconds?) as times; a leap second, allowed by RFC 3339, is the one before it."""
+    if isinstance(value, str) and value[17:19] == "60":
+        return f"{value[:17]}59{value[19:]}"
     if isinstance(value, str | datetime) and not (isinstance(value, str) and value.isdigit()):
         return value
     raise ValueError('a time as RFC 3339 with zone, such as "2026-11-20T03:41:57Z"')

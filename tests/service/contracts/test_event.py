@@ -167,6 +167,12 @@ def test_unknown_fields_are_kept() -> None:
     assert found.model_dump(by_alias=True)["site"] == {"a": 1}
 
 
+def test_a_leap_second_is_the_second_before_it() -> None:
+    event = from_object(native(ended_at="2026-12-31T23:59:60.5Z", started_at="2027-01-01T00:59:60+01:00"))
+    assert event.ended_at == datetime(2026, 12, 31, 23, 59, 59, 500_000, UTC)
+    assert (event.started_at, event.intake_problems) == (datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC), ())
+
+
 def test_times_are_utc_whatever_their_zone() -> None:
     found = from_object(native(ended_at="2026-11-20T11:00:00+01:00"))
     assert found.ended_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
