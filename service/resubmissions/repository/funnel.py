@@ -99,7 +99,7 @@ class FunnelReader(Reader):
             .where(made, failed)
         ).scalar_one()
         advised, opted, sent, finished, helpful, failing, by_others = (int(count) for count in counts)
-        in_shadow = and_(made, requests.c.state == "shadow")
+        shadow = self._shadow(and_(made, requests.c.state == "shadow", ~_RAN_AGAIN))
         return Funnel(
             advised=advised,
             opted_in=opted,
@@ -109,12 +109,10 @@ class FunnelReader(Reader):
             failed=failing,
             rescued=rescued(self._connection, made, done),
             wasted=float(wasted),
-            shadow=self._shadow(and_(in_shadow, ~_RAN_AGAIN)),
+            shadow=shadow,
             by_state=self._by_state(in_period),
             elsewhere=by_others,
-            shadow_elsewhere=int(
-                self._connection.execute(select(func.count()).where(in_shadow, _RAN_AGAIN)).scalar_one()
-            ),
+            shadow_elsewhere=advised - opted - sum(one.requests for one in shadow),
         )
 
     def _by_state(self, in_period: ColumnElement[bool]) -> dict[RequestState, int]:
@@ -124,16 +122,6 @@ class FunnelReader(Reader):
         return {row.state: row.many for row in rows}
 
     def _shadow(self, in_shadow: ColumnElement[bool]) -> tuple[ShadowCount, ...]:
-        keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
-        possible = rescuable(self._connection, in_shadow)
-        rows = self._connection.execute(
-            select(*keys, func.count().label("many"), func.sum(requests.c.gpu_hours).label("lost"))
-            .where(in_shadow)
-            .group_by(*keys)
-            .order_by(func.count().desc(), *keys)
-        )
-        return tuple(
-            ShadowCount(*key, row.many, row.lost, possible.get(key, 0.0))
-            for row in rows
-            for key in ((row.cluster, row.cause, row.plan),)
-        )
+        """One query: which jobs ran again by themselves takes most of its time."""
+        found = rescuable(self._connection, in_shadow)
+        return tuple(ShadowCount(*key, one.requests, one.gpu_hours_lost, one.gpu_hours) for key, one in found.items())

@@ -1,6 +1,7 @@
 """GPU-hours that successful requests rescued, and those of shadow mode could rescue: their definition and sums."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, case, func, or_, select
@@ -46,16 +47,27 @@ def rescued(connection: Connection, *which: ColumnElement[bool]) -> float:
     return float(connection.execute(wanted).scalar_one())
 
 
-def rescuable(connection: Connection, *which: ColumnElement[bool]) -> Mapping[tuple[str, str, str], float]:
-    """The GPU-hours that these requests would rescue if each of their jobs succeeded, by cluster, cause and plan."""
+@dataclass(frozen=True, slots=True)
+class Rescuable:
+    """Requests, the GPU-hours that their failures lost, and those that they would rescue if every job succeeded."""
+
+    requests: int
+    gpu_hours_lost: float
+    gpu_hours: float
+
+
+def rescuable(connection: Connection, *which: ColumnElement[bool]) -> Mapping[tuple[str, str, str], Rescuable]:
+    """What these requests would rescue if each of their jobs succeeded, by cluster, cause and plan; the most first."""
     keys = (requests.c.cluster, requests.c.cause, requests.c.plan)
+    many, lost = func.count().label("many"), func.sum(requests.c.gpu_hours).label("lost")
     rows = connection.execute(
-        select(*keys, func.sum(_of_success(connection)).label("hours"))
-        .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
+        select(*keys, many, lost, func.sum(_of_success(connection)).label("hours"))
+        .select_from(requests.outerjoin(jobs, jobs.c.id == requests.c.attempt_id))
         .where(*which)
         .group_by(*keys)
+        .order_by(many.desc(), *keys)
     )
-    return {(row.cluster, row.cause, row.plan): float(row.hours) for row in rows}
+    return {(row.cluster, row.cause, row.plan): Rescuable(row.many, row.lost, float(row.hours)) for row in rows}
 
 
 def _of_success(connection: Connection) -> ColumnElement[float]:

@@ -83,7 +83,7 @@ def test_the_database_sums_what_the_formula_says(store: Store) -> None:
         assert rescued(connection) == pytest.approx(expected["HW.GPU.1"])
         assert rescued(connection, requests.c.cluster == "vega") == 0.0
         possible = rescuable(connection)
-    assert {key: pytest.approx(hours) for key, hours in possible.items()} == {
+    assert {key: pytest.approx(one.gpu_hours) for key, one in possible.items()} == {
         ("orion", cause, "elsewhere"): hours for cause, hours in expected.items()
     }
     asked = [one for one in asked if "FROM requests" in one]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy.event import listen
 
 from service.people import passwords
 from service.web.pages import incidents
 from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
+from tests.service.databases import engine_of
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.api.test_automation_api import GONE, XID, acting, hook, lease, tell
 from tests.service.web.world import HERE, NOW, World
@@ -232,8 +234,11 @@ def test_shadow_mode_counts_the_hours_before_the_checkpoint_that_it_could_rescue
 ) -> None:
     saved = {"uri": "/scratch/step100.pt", "step": 100, "at": (NOW - timedelta(minutes=61)).isoformat()}
     tell(client, job("1", "NVRM: Xid 79", gpus=8, checkpoint=saved), job("2", "NVRM: Xid 79", gpus=8, user="bo"))
+    asked: list[str] = []
+    listen(engine_of(world.store), "before_cursor_execute", lambda *given: asked.append(given[2]))
     with world.store.reading() as reading:
         [row] = reading.funnel.read(world.clock.at - timedelta(days=28)).shadow
+    assert sum("EXISTS" in one for one in asked) == 1, "which jobs ran again by themselves is asked once"
     assert row.requests == 2
     assert row.rescuable == pytest.approx(8.0), "one hour of 8 GPUs before the checkpoint; nothing without a checkpoint"
 
