@@ -34,7 +34,7 @@ DAYS = 28
 DEGRADED, SUSPECT = "gpu018", "gpu041"
 _DEGRADED_A_DAY, _SUSPECT_A_DAY = 1.4, 2.5  # failures
 _OUTAGE_MINUTES = 38
-_STARTED_DURING_S = (40, 240)
+_STARTED_DURING_S = (20, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,10 @@ class Story:
             return None
         at = begin + timedelta(seconds=rng.uniform(10, 700))
         if start >= at:
-            at = start + timedelta(seconds=rng.uniform(*_STARTED_DURING_S))
+            # Each attempt of a job fails at the same point: one that got past it would close the incident while the
+            # outage lasts.
+            first, last = _STARTED_DURING_S
+            at = start + timedelta(seconds=first + job.number * 37 % (last - first))
         return End(at, scenarios.load()["file system"]) if start < at < min(over, end) else None
 
     def jobs(self, start: datetime) -> Iterator[tuple[datetime, Job]]:

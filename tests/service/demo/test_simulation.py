@@ -1,5 +1,6 @@
 """The demo's month: believable jobs, no GPU held twice, logs that fit, and no line that states its own label."""
 
+import random
 import re
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ import classifiers
 from classifiers import taxonomy
 from service.contracts.event import JobCompletion
 from service.demo import scenarios
+from service.demo.jobs import Job
 from service.demo.simulation import GPUS_PER_NODE, Fleet, Simulation
 from service.demo.story import DAYS, DEGRADED, Story
 from service.formats.recognise import parse
@@ -95,6 +97,16 @@ def test_the_outage_fails_jobs_of_many_users_within_its_time() -> None:
     assert len(hit) >= 8
     assert len({made["user"] for made in hit}) >= 4
     assert all(begin <= ended(made) <= over for made in hit)
+
+
+def test_a_job_started_during_the_outage_fails_each_time_at_the_same_point() -> None:
+    """An attempt that got past it would close the incident while jobs still fail, and they would open another one."""
+    begin, over = STORY.outage
+    job = Job(17, "vit", "ana", "vision", "train", 8, 5_400.0, begin)
+    later = [begin + timedelta(minutes=minutes) for minutes in (13, 20, 30)]
+    ends = [STORY.outage_of(job, start, over + timedelta(hours=1), random.Random(n)) for n, start in enumerate(later)]
+    assert len({end.at - start for end, start in zip(ends, later, strict=True) if end is not None}) == 1
+    assert None not in ends
 
 
 def test_the_degraded_node_fails_until_its_repair() -> None:
