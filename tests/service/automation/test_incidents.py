@@ -25,7 +25,7 @@ def test_thirty_jobs_of_an_outage_form_one_incident_with_a_probe_and_a_paced_rel
     assert len(here.requests("held")) == 30
     assert here.lease() == []
     [opened] = here.messages("incident.opened")
-    assert opened[1]["incident"]["title"] == "File system /scratch fails jobs"
+    assert opened[1]["incident"]["title"] == "Jobs fail on file system /scratch"
 
     here.wait(minutes=11)
     [probe] = here.lease()

@@ -106,7 +106,7 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
     page = words(hook.get("/incidents").text)
     assert "1 incident is open." in page
-    assert "File system /scratch fails jobs" in page
+    assert "Jobs fail on file system /scratch" in page
     page = words(hook.get("/incidents/1").text)
     assert "Stale file handle: &#39;/scratch/u3/ckpt.pt&#39;" in page
     assert "11-20 11:59 " in page.partition("Failed attempts")[2], "attempts within an hour are told apart"
@@ -139,7 +139,7 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     for address in ("/incidents/1", "/automation"):
         assert words(hook.get(address).text).count("no result yet") == 1, address
     page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
-    assert "Rack r7 fails jobs" in page
+    assert "Jobs fail in rack r7" in page
     assert "Other incidents" not in page
     page = post(hook, "/incidents/open", cluster="orion", kind="file_system", value="/scratch")
     assert "Other incidents over the same file system: I-1 , 2026-11-20 12:00 to 2026-11-20 13:35, 6 jobs" in words(
