@@ -58,6 +58,7 @@ _EXCEPTION: Final = re.compile(
     r"(?:[A-Za-z_]\w*\.)*"
     r"(?P<type>[A-Za-z_]\w*(?:Error|Exception|Interrupt|Denied|Timeout|Unknown|NotFound)): ?(?P<message>.+)"
 )
+_RECORD: Final = re.compile(r"status=(?P<status>[a-z_]+)(?: exit_code=(?P<code>-?\d+))?(?: signal=(?P<signal>\d+))?")
 _STRONG: Final = ("decisive", "strong")
 
 
@@ -129,8 +130,17 @@ def _parts(line: str) -> _Parts:
         return _Parts(whole_words(token.removesuffix(":"), LONGEST), is_exception=True)
     strong = next((hit for hit in hits if hit.role == "initiating" and hit.strength in _STRONG), None)
     if strong is None:
-        return _Parts(whole_words(message, LONGEST))
+        record = _RECORD.fullmatch(message)
+        return _Parts(whole_words(message, LONGEST) if record is None else _of_record(record))
     return _Parts(strong.title, _behind(strong.title, message), takes_node=True)
+
+
+def _of_record(record: re.Match[str]) -> str:
+    """How a job ended of which only the scheduler's record is known."""
+    code, signal = record["code"], record["signal"]
+    facts = " and ".join(fact for fact in (code and f"exit code {code}", signal and f"signal {signal}") if fact)
+    ended = record["status"].replace("_", " ").capitalize()
+    return f"{ended}{f' with {facts}' if facts else ''}, no error line found"
 
 
 def _behind(title: str, token: str) -> str:

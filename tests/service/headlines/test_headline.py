@@ -53,6 +53,10 @@ SUDO = "train_ddp.sh: line 28: sudo: command not found"
         (SUDO, None, "train.py:88", f"Command not found: {SUDO}"),
         ("something nobody has seen before", "gpu018", None, "something nobody has seen before"),
         ("", "gpu018", "train.py:88", ""),
+        ("status=failed exit_code=1", None, None, "Failed with exit code 1, no error line found"),
+        ("status=hung exit_code=137 signal=9", None, None, "Hung with exit code 137 and signal 9, no error line found"),
+        ("status=cancelled", "gpu018", None, "Cancelled, no error line found"),
+        ("status=failed of the service", None, None, "status=failed of the service"),
     ],
 )
 def test_a_headline_says_what_happened_and_where(line: str, node: str | None, frame: str | None, found: str) -> None:
