@@ -108,7 +108,7 @@ def failure(
             "own_code": code_of_frame(verdict.get("own_frame"), shown),
             "first_in_log": any(one.begins for one in shown),
             "alternative_causes": alternative_causes(verdict),
-            "spread": spread(verdict, detail.row),
+            "spread": spread(verdict, detail.row, strip.affected if strip is not None else 0),
             "began_with_event": began_with_event(verdict),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
@@ -254,10 +254,11 @@ def alternative_causes(verdict: Mapping[str, Any]) -> list[str]:
     return [code for code in verdict.get("cause_top") or () if code != verdict["cause"]]
 
 
-def spread(verdict: Mapping[str, Any], row: FailureRow) -> dict[str, Any]:
+def spread(verdict: Mapping[str, Any], row: FailureRow, affected: int = 0) -> dict[str, Any]:
     """Propagation of the failure: ranks by role, the node of the first one, and ranks without output.
 
-    Where a node event came first (`event`), no rank did, and `node` is that of the event.
+    Where a node event came first (`event`), no rank did, and `node` is that of the event. `affected`: how many ranks
+    are known to have failed because of the first, more than the evidence may name.
     """
     ranks: dict[str, list[int]] = {"initiating": [], "cascade": [], "teardown": []}
     for line in verdict.get("evidence") or ():
@@ -271,7 +272,7 @@ def spread(verdict: Mapping[str, Any], row: FailureRow) -> dict[str, Any]:
         "first": sorted(began)[:RANKS_NAMED],
         "node": suspected_node(first.get("node"), row.side, abstained=row.abstained) if first is not None else None,
         "followed": followed[:RANKS_NAMED],
-        "more": max(0, len(followed) - RANKS_NAMED),
+        "more": max(affected, len(followed)) - len(followed[:RANKS_NAMED]),
         "silent": [what for what in verdict.get("missing") or () if "rank" in what],
     }
 

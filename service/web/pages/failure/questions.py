@@ -49,7 +49,7 @@ def _first(evidence: Sequence[Mapping[str, Any]]) -> str:
     if first is None:
         return "No line was identified as the first one."
     if first.get("stream") == "node":
-        return f"A node event{' of ' + str(first['node']) if first.get('node') else ''}, and no line of a log."
+        return f"No line of a log: a node event{' of ' + str(first['node']) if first.get('node') else ''} came first."
     parts = [f"rank {first['rank']}" if first.get("rank") is not None else "", str(first.get("node") or "")]
     where = " on ".join(part for part in parts if part)
     number = f" line {first['line']:,}" if isinstance(first.get("line"), int) else ""

@@ -11,7 +11,7 @@ from classifiers.extraction.line_headers import time_of
 from service.failures.records import FailureDetail
 from service.times import instant_of
 
-WIDTH, LANE, LEFT = 1000, 22, 130  # in chart units
+WIDTH, LANE, LEFT = 1000, 22, 150  # in chart units
 MOST_LANES = 14
 NODE_EVENTS = 12
 LAST_LINES = 60  # last lines of a stream searched for a time stamp

@@ -61,6 +61,37 @@ def test_ranks_without_times_are_ordered_by_role(world: World) -> None:
     assert found.marks[0].x < found.marks[1].x
 
 
+def test_a_rank_that_failed_first_is_drawn_though_its_line_has_no_time(world: World) -> None:
+    """A traceback has no time, the last steps of the other ranks have: a chart of times would leave the first out."""
+    ended = stored(world).row.ended_at
+    streams = tuple(LogStream(f"{ended:%Y-%m-%dT%H:%M:0{rank}} step\n", rank=rank) for rank in range(6))
+    evidence: list[dict[str, object]] = [{"rank": 4, "text": "a", **FIRST}, {"rank": 1, "text": "b", **LATER}]
+    detail = failure(world, evidence, streams)
+    found = rank_strip(detail)
+    assert found is not None
+    assert (found.span_s, found.untimed) == (0, 0)
+    assert [mark.rank for mark in sorted(found.marks, key=lambda mark: mark.x)][:2] == [4, 1]
+    assert [mark.stream for mark in found.marks] == list(range(6)), "each rank leads to its log"
+    assert found.affected == 1
+    chain = [{"kind": "consequence", "text": "b", "ranks": 5}, {"kind": "end", "text": "failed", "ranks": 9}]
+    found = rank_strip(replace(detail, verdict={**(detail.verdict or {}), "chain": chain}))
+    assert found is not None
+    assert found.affected == 5, "as the sequence of events says"
+
+
+def test_ranks_without_a_time_are_counted(world: World) -> None:
+    ended = stored(world).row.ended_at
+    streams = tuple(LogStream(f"{ended:%Y-%m-%dT%H:%M:0{rank}} step\n", rank=rank) for rank in range(3))
+    evidence: list[dict[str, object]] = [
+        {"rank": 0, "text": f"{ended - timedelta(seconds=9):%Y-%m-%dT%H:%M:%S} error", **FIRST},
+        {"rank": 1, "text": "b", **LATER},
+    ]
+    found = rank_strip(failure(world, evidence, streams))
+    assert found is not None
+    assert found.span_s > 0
+    assert found.untimed == 1
+
+
 def test_one_rank_or_evidence_without_ranks_has_no_strip(world: World) -> None:
     assert rank_strip(failure(world, [{"rank": 0, "text": "a", **FIRST}])) is None
     assert rank_strip(failure(world, [{"rank": None, "text": "a", **FIRST}])) is None
