@@ -38,5 +38,6 @@ def template_context(report: Report) -> dict[str, object]:
         "chart_height": chart.height(report.chart),
         "goodput_line": chart.share_line(report.goodput_chart),
         "goodput_size": (chart.SHARE_WIDTH, chart.SHARE_HEIGHT),
+        "sides": SIDES,
         "chart_sides": [side for side in SIDES if any(side in point.by_side for point in report.chart)],
     }

@@ -59,6 +59,13 @@ def test_html_and_markdown_have_every_figure_of_the_json(report: Report) -> None
         assert orjson.dumps(text).decode()[1:-1] in encoded
 
 
+def test_a_side_has_its_shape_in_every_table(report: Report) -> None:
+    page = html.render(report)
+    cells = re.findall(r'<td data-label="side">(.*?)</td>', page)
+    assert cells
+    assert all(re.fullmatch(r'<span class="side (\w+)">\1</span>', cell) for cell in cells)
+
+
 def test_log_text_is_escaped(report: Report) -> None:
     assert "<script" not in html.render(report)
     assert HOSTILE in html_words.unescape(html.render(report))
