@@ -108,9 +108,10 @@ def why_together(
     """
     row = detail.row
     line = formatting.whole_words(row.title, LINE)
+    join = "They have" if row.failures > 1 else "Later failures join this one with"
     reasons = [
         (
-            "They have the same first error line after ids, paths, hosts and numbers are masked, "
+            f"{join} the same first error line after ids, paths, hosts and numbers are masked, "
             f"or first error lines of the same signature: {line}"
         )
     ]
@@ -120,7 +121,8 @@ def why_together(
         shares = ", ".join(f"{_cause_title(one.value)} ({one.failures:,})" for one in causes[:CAUSES_NAMED])
         reasons.append(f"Their causes differ: {shares}.")
     else:
-        reasons.append(f"They have the same cause: {_cause_title(causes[0].value if causes else row.cause)}.")
+        cause = _cause_title(causes[0].value if causes else row.cause)
+        reasons.append(f"They have the same cause: {cause}." if row.failures > 1 else f"Cause: {cause}.")
     if len(detail.prints) > 1:
         reasons.append(f"{len(detail.prints)} kinds were merged manually.")
     reasons.extend(f"Split off manually: failures with {split.field} {split.value}." for split in detail.splits)

@@ -137,6 +137,7 @@ def group(
     with services.snapshot() as snapshot:
         detail = group_views.group(snapshot, group_id, reader.name)
         latest = views.failures(snapshot, FailureQuery({"group": str(group_id)}), limit=LATEST)
+        counted = views.facets(snapshot, FailureQuery({"group": str(group_id)}))
         last = succeeded_since = None
         if latest.items:
             newest = views.failure(snapshot, latest.items[0].id)
@@ -145,13 +146,11 @@ def group(
         context = {
             "detail": detail,
             "row": detail.row,
-            "why_together": group_views.why_together(
-                detail,
-                list(dict.fromkeys(signatures)),
-                views.facets(snapshot, FailureQuery({"group": str(group_id)})).counts["cause"],
-            ),
+            "why_together": group_views.why_together(detail, list(dict.fromkeys(signatures)), counted.counts["cause"]),
+            "counted": counted,
             "why_state": group_views.why_state(detail.row),
-            "bars": (drawn := bars(detail)),
+            "bars": (drawn := bars(detail, services.clock.now())),
+            "ended_before": _ended_before(detail, services.clock.now()),
             "data": per_day(drawn),
             "chart": CHART,
             "facets": (places := group_views.places(snapshot, detail)),
@@ -299,10 +298,16 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
         raise InvalidInput("; ".join(f"{one.field}: expected {one.expected}" for one in places), places) from None
 
 
-def bars(detail: GroupDetail) -> list[dict[str, object]]:
-    """Failures per day in the last four weeks of the group, as bars in chart units."""
+def _ended_before(detail: GroupDetail, now: datetime) -> bool:
+    """Whether the group has had no failure in the last four weeks."""
+    return bounded(detail.row.last_at) <= now - timedelta(days=DAYS)
+
+
+def bars(detail: GroupDetail, now: datetime) -> list[dict[str, object]]:
+    """Failures per day in the last four weeks, of an older group in its own last four, as bars in chart units."""
     days: dict[str, int] = {}
-    end = bounded(detail.row.last_at)
+    last = bounded(detail.row.last_at)
+    end = last if _ended_before(detail, now) else max(last, now)
     for number in range(DAYS - 1, -1, -1):
         days[f"{end - timedelta(days=number):%Y-%m-%d}"] = 0
     for hour in detail.hours:

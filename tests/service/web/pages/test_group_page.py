@@ -1,6 +1,7 @@
 """Forms of the page of a group and of the list: what they offer, and what they say was done."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
 from service.web import group_views
 from tests.service.web.test_automation_pages import post, words
-from tests.service.web.world import NOW, World, event, lines, log
+from tests.service.web.world import BY_WORD, HARDWARE, NOW, World, event, lines, log
 
 
 def the_group(client: TestClient) -> int:
@@ -57,7 +58,7 @@ def test_a_group_has_the_same_name_on_every_page(client: TestClient) -> None:
         page = client.get(path).text.partition("<main")[2].partition("<h2>The job</h2>")[0]
         if f"/groups/{number}" in page:
             named.append(path)
-            assert "NVRM" not in page.partition("Why these failures")[0], path
+            assert "NVRM" not in page.partition("Which failures join")[0], path
             assert "GPU fell off the bus (Xid 79)" in page, path
     assert len(named) >= 3
 
@@ -139,3 +140,40 @@ def test_the_advice_names_its_failure_and_that_the_job_has_succeeded_since(clien
     again = event("1", attempt=1, status="succeeded", logs=[], started_at=began, ended_at=NOW.isoformat())
     client.post("/api/v1/events", content=lines(again))
     assert "Its job has succeeded since. The advice was: Resubmit now without gpu018." in advice()
+
+
+def test_a_group_whose_causes_differ_says_which_one_is_the_most_frequent(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(job: str, hours: int) -> str:
+        ended = (NOW - timedelta(hours=hours)).isoformat()
+        xid = event(job, logs=[log("NVRM: Xid 79", 1)], started_at=ended, ended_at=ended)
+        client.post("/api/v1/events", content=lines(xid))
+        return words(client.get(f"/groups/{the_group(client)}").text)
+
+    monkeypatch.setitem(BY_WORD, "Xid", replace(HARDWARE, cause="HW.GPU.1"))
+    alone = put("1", 9)
+    assert "Which failures join this one Later failures join this one with the same first error line" in alone
+    assert " Cause: GPU Memory Fault . 1 failure of" in alone
+    assert "Why these failures are grouped They have the same first error line" in put("2", 8)
+    monkeypatch.setitem(BY_WORD, "Xid", replace(HARDWARE, cause="HW.GPU.2"))
+    page = put("3", 7)
+    assert "Side and cause of the newest failure: GPU Unavailability ; most often GPU Memory Fault (2 of 3)." in page
+
+
+def test_the_days_of_a_group_end_today_or_where_an_older_group_ended(world: World) -> None:
+    """A group that has been quiet for a week must not look as if it went on."""
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("1")))
+        number = the_group(client)
+
+        def days() -> tuple[str, tuple[str, str]]:
+            page = client.get(f"/groups/{number}").text
+            heading = page.partition("<h2>Failures per day")[2].partition("</h2>")[0]
+            [(first, last)] = re.findall(r'<p class="axis"><span>([^<]*)</span><span>([^<]*)</span>', page)
+            return heading, (first, last)
+
+        world.clock.at = NOW + timedelta(days=7)
+        assert days() == ("", ("2026-10-31", "2026-11-27"))
+        world.clock.at = NOW + timedelta(days=60)
+        assert days() == (", until the last one", ("2026-10-24", "2026-11-20"))
