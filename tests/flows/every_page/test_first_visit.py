@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         *(ChainStep("consequence", XID, title=f"Consequence {n}", ranks=n, after_s=4.0) for n in range(2, 6)),
         ChainStep("end", "failed, exit code 1"),
     )
-    jobs.append(event("x", logs=[log(XID, 1)]))
+    jobs.append(event("x", logs=[log(XID, 1), log("RuntimeError: peer lost", 0)]))
     with world.client() as client, pytest.MonkeyPatch.context() as patch:
         patch.setitem(BY_WORD, "Xid", replace(BY_WORD["Xid"], chain=chain))
         assert client.post("/api/v1/events", content=lines(*jobs)).json()["accepted"] == len(jobs)
@@ -139,3 +139,58 @@ def test_a_long_table_of_a_report_begins_with_what_is_most_frequent(
         expect(page.locator("#goodput_trend")).to_be_in_viewport()
         page.goto("/goodput?since=28d")
         assert page.locator(".wide:has(table.labelled)").evaluate_all(cut) == []
+
+
+def test_lines_of_evidence_are_aligned_below_or_beside_their_places(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/failures?side=hardware")
+        page.locator("table.failures .what a").first.click()
+        expect(page.locator("table.evidence")).to_be_visible()
+        for width, below in ((1280, True), (1920, False)):
+            page.set_viewport_size({"width": width, "height": 900})
+            place, text = (
+                page.locator(f"table.evidence tr.initiating .{name} :is(a, code)") for name in ("where", "text")
+            )
+            first, second = place.first.bounding_box(), text.first.bounding_box()
+            assert first is not None
+            assert second is not None
+            assert (second["y"] >= first["y"] + first["height"] - 1) is below
+            assert (second["x"] == first["x"]) is below
+
+
+def test_the_columns_of_ranks_without_times_stand_above_their_names(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/failures?side=hardware")
+        page.locator("table.failures .what a").first.click()
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            dot = page.locator(".ranks-chart g.cascade circle").bounding_box()
+            name = page.locator(".of-roles").get_by_text("affected").bounding_box()
+            assert dot is not None
+            assert name is not None
+            assert abs(dot["x"] + dot["width"] / 2 - name["x"] - name["width"] / 2) < 6
+        page.locator(".spread summary").click()
+        page.locator("#ranks").get_by_role("link", name="1", exact=True).click()
+        expect_text(page.locator("h1"), "Rank 1")
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_table_is_cut(browser: Browser, site: str, width: int) -> None:
+    with tab(browser, site, viewport={"width": width, "height": 900}) as page:
+        cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
+        for path in (LAST_WEEK, "/model", "/"):
+            page.goto(path)
+            expect(page.locator("main .wide").first).to_be_attached()
+            assert page.locator("main .wide:has(table.labelled)").evaluate_all(cut) == [], path
+
+
+def test_a_setting_has_the_whole_width_of_a_phone(browser: Browser, site: str) -> None:
+    with tab(browser, site, viewport=PHONE) as page:
+        page.goto("/settings")
+        row = page.locator("table.figures tr", has=page.get_by_text("database_url"))
+        name, value = row.locator("th").bounding_box(), row.locator("td").bounding_box()
+        assert name is not None
+        assert value is not None
+        assert value["x"] == name["x"]
+        assert value["y"] >= name["y"] + name["height"]
+        assert fits(page)

@@ -51,7 +51,7 @@ def test_the_head_says_how_sure_the_model_is_and_where_it_is_weak(world: World) 
     assert "the side is right in 95.1 %, the cause in 91.2 %; 90.2 % of the verdicts are decided" in head
     assert "On this site no verdict was audited yet" in head
     table = page.partition("By cause, weakest first")[2]
-    found = re.findall(r'<td class="n">([\d.]+)\u00a0% [^(]*\((\d+)\u00a0% to (\d+)\u00a0%\)', table)
+    found = re.findall(r'data-label="cause right[^>]*>([\d.]+)\u00a0% [^(]*\((\d+)\u00a0% to (\d+)\u00a0%\)', table)
     assert len(found) > 10
     shares = [float(share) for share, *_ in found]
     assert shares == sorted(shares)

@@ -19,11 +19,12 @@ _BAR = PERIOD / BARS
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Bars, the latest on the right. `bars`: their x and height, in units; `text`: the figures."""
+    """Bars, the latest on the right. `bars`: their x and height, in units; `text`: the figures; `most`: the highest."""
 
     bars: tuple[tuple[int, float], ...]
     text: str
     width: int = BARS * STEP
+    most: int = 0
 
     @property
     def height(self) -> int:
@@ -60,7 +61,7 @@ def daily(times: Iterable[datetime], now: datetime, days: int) -> Sparkline:
         if 0 <= before < days:
             counts[days - 1 - before] += 1
     text = f"failures in each of the last {days} days, oldest first: {', '.join(map(str, counts))}"
-    return Sparkline(_drawn(counts), text, days * STEP)
+    return Sparkline(_drawn(counts), text, days * STEP, max(counts))
 
 
 def of_period(parts: Sequence[PeriodCount]) -> Mapping[str, Sparkline]:

@@ -43,6 +43,14 @@ def test_the_list_continues_on_further_pages_and_ignores_a_wrong_cursor(world: W
         assert "gpu059" in client.get("/audit-log", params={"cursor": wrong}).text
 
 
+def test_a_value_without_words_has_no_label(world: World, client: TestClient) -> None:
+    with world.store.unit_of_work() as work:
+        work.audit_log.append("kofi", "verdict.fix", "failure/7", before={"fixed_by": None}, after={"fixed_by": "M4"})
+    page = client.get("/audit-log").text.partition("<tbody>")[2]
+    assert '<span class="unit">after: </span>fixed by System Reconfiguration' in page
+    assert "before: " not in page
+
+
 def test_only_administrators_have_it(guarded: World) -> None:
     with guarded.client(guarded.token("read", "act")) as client:
         assert client.get("/audit-log").status_code == 403

@@ -26,6 +26,7 @@ def test_a_wrong_time_keeps_the_filter_form_and_names_the_field(client: TestClie
     assert 'value="flash"' in answer.text
     assert "since: expected a time with zone" in answer.text
     assert "Correct the filter above" in answer.text
+    assert "save these filters as" not in answer.text, "a wrong filter is not worth saving"
 
 
 def test_a_wrong_time_on_the_overview_shows_the_last_day_and_names_the_field(client: TestClient) -> None:
@@ -114,6 +115,11 @@ def test_an_overview_without_jobs_names_the_filters_and_leads_back(client: TestC
     page = client.get("/?cluster=oriom&since=7d").text
     assert "No job of cluster oriom ended in this period." in page
     assert '<a href="/?since=7d">Show all jobs of this period</a>' in page
+    page = client.get("/goodput?cluster=oriom&since=7d").text
+    assert "No GPU-hours are known in this period." in page
+    assert '<a href="/goodput?since=7d">Show all jobs of this period</a>' in page
+    page = client.get("/nodes?cluster=oriom").text
+    assert 'No nodes of this cluster are known. <a href="/nodes">Nodes of all clusters</a>' in page
     assert "No job ended in this period." in client.get("/").text
     assert "No job has arrived here yet." in client.get("/?since=7d&cluster=orion").text
 

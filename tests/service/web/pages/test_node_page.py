@@ -79,6 +79,7 @@ def test_the_history_of_a_node_is_filtered_by_side_with_its_trend(world: World) 
             [trend] = re.findall(r'<svg class="spark"[^>]*aria-label="[^"]*oldest first: ([^"]*)"', history)
             return set(re.findall(r"job (\d) of", history)), trend.replace("0, ", "")
 
+        assert "by day, last 4 weeks, at most 1 a day." in client.get("/nodes/orion/gpu018").text
         assert shown() == ({"1", "2", "3", "4"}, "1, 1, 1, 1")
         assert shown("?side=hardware") == ({"1", "3"}, "1, 1")
         assert shown("?side=user") == ({"2"}, "1, 0")

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from service.reports.chart import nice
 from service.statistics.records import PeriodCount
 from service.web import goodput_views
+from service.web.pages import overview
 from service.web.pages.charts.stacked_bars import HEIGHT, charts, wider
 from tests.service.sample_rows import job, put, succeeded
 from tests.service.web.world import NOW, World, event, lines, log
@@ -149,8 +150,10 @@ def test_goodput_is_not_compared_with_a_period_in_which_next_to_nothing_ended(cl
         event(str(n), status="succeeded", logs=[], started_at=hours_ago(3), ended_at=hours_ago(2)) for n in range(21)
     ]
     client.post("/api/v1/events", content=lines(*many, event("x", started_at=hours_ago(31), ended_at=hours_ago(30))))
-    tiles = client.get("/?since=24h").text.partition('class="tiles"')[2].partition("Open incidents")[0]
-    assert tiles.count("no period to compare with") == 3
+    page = client.get("/?since=24h").text
+    assert page.count("Too few jobs ended in the period before to compare with it.") == 1
+    tiles = page.partition('class="tiles"')[2].partition("Open incidents")[0]
+    assert "before" not in tiles
 
 
 def test_a_page_does_not_wait_for_the_goodput_of_a_large_period(
@@ -204,6 +207,12 @@ def test_the_most_frequent_group_of_the_period_is_named_and_its_count_opens_the_
     assert [int(many) for _, many in counts] == [3, 1]
     for address, many in counts:
         assert client.get(address.replace("&amp;", "&")).text.count('<td class="what">') == int(many)
+
+
+def test_further_groups_of_the_period_can_be_opened(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "FREQUENT", 1)
+    client.post("/api/v1/events", content=lines(event("1"), event("2"), event("x", logs=[log("NVRM: Xid 79", 1)])))
+    assert '<a href="/groups?since=24h">and 1 more group</a>' in client.get("/?since=24h").text
 
 
 def test_the_number_of_failed_jobs_opens_these_without_preempted_ones(client: TestClient) -> None:
