@@ -174,7 +174,7 @@ def test_the_columns_of_ranks_without_times_stand_above_their_names(browser: Bro
         expect_text(page.locator("h1"), "Rank 1")
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_no_table_is_cut(browser: Browser, site: str, width: int) -> None:
     with tab(browser, site, viewport={"width": width, "height": 900}) as page:
         cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
@@ -182,6 +182,7 @@ def test_no_table_is_cut(browser: Browser, site: str, width: int) -> None:
             page.goto(path)
             expect(page.locator("main .wide").first).to_be_attached()
             assert page.locator("main .wide:has(table.labelled)").evaluate_all(cut) == [], path
+            assert fits(page), path
 
 
 def test_a_setting_has_the_whole_width_of_a_phone(browser: Browser, site: str) -> None:
