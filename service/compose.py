@@ -44,11 +44,11 @@ from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
 from service.messaging.source import Source
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from service.people import build as people
 from service.people.audit_heads import AuditHeadExport, AuditHeads
-from service.people.config import LoginMethods
+from service.people.login_methods import LoginMethods
 from service.periodic import PeriodicTask, running
 from service.pipeline.diagnose import Diagnose
 from service.pipeline.diagnosis_tools import DiagnosisTools

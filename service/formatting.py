@@ -114,7 +114,7 @@ def number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}"
 
 
-def many(count: int, noun: str) -> str:
+def with_noun(count: int, noun: str) -> str:
     """A count with its noun in the right number: 1 job, 1,097 jobs."""
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
@@ -126,11 +126,6 @@ def significant(value: float) -> str:
     places = 2 - floor(log10(abs(value)))
     rounded = round(value, places)
     return number(rounded, max(0, 2 - floor(log10(abs(rounded)))))
-
-
-def amount(value: int, noun: str) -> str:
-    """A number of things: 1 label, 2 labels."""
-    return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
 
 
 def counted(value: int) -> str:

@@ -212,7 +212,7 @@ def is_tolerated(text: str, offset: int, end: int) -> bool:
         end: where it ends.
     """
     following = text[end + 1 : end + 1 + _RANGE].partition("\n")[0]
-    if _MAKE_IGNORED.match(following) or _SHELL_TRUE.match(following) or _announces_retry(following):
+    if _MAKE_IGNORED.match(following) or _SHELL_TRUE.match(following) or _announces_later_retry(following):
         return True
     if _SHELL_TRACE.match(following) and is_overcome(following):
         return True
@@ -230,7 +230,7 @@ def _program_failed_later(text: str, offset: int, end: int) -> bool:
     return named is None or text.find(named[1], failed.start(), failed.start() + _FAR) < 0
 
 
-def _announces_retry(line: str) -> bool:
+def _announces_later_retry(line: str) -> bool:
     """Whether a line says that what failed before it is tried again after a time."""
     return ("etry" in line or "again" in line) and _RETRY_ANNOUNCED.search(line) is not None
 

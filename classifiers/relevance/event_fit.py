@@ -115,7 +115,7 @@ class EventFit:
         if self._failed_of_program is None:
             errors = program_errors() - peer_lost() if self._job.timed_out else program_errors()
             self._failed_of_program = any(not entries.isdisjoint(errors) for entries in self._job.own_entries)
-        return not self._failed_of_program and _slowed_the_job(one, self._job)
+        return not self._failed_of_program and _steps_took_longer(one, self._job)
 
     def _is_of_failure(self, one: Candidate) -> bool:
         """Whether an event of others quotes the failure, or is of the GPU or directory that its lines name.
@@ -297,7 +297,7 @@ def _names_directory_of(one: Candidate, job: JobEvidence) -> bool:
     return any(path.count("/") and len(path) > 1 and f"{path}/" in text for path in one.objects.mounts)
 
 
-def _slowed_the_job(one: Candidate, job: JobEvidence) -> bool:
+def _steps_took_longer(one: Candidate, job: JobEvidence) -> bool:
     """Whether the steps of a job took longer since an event that may slow it down, or that stops a part of the node."""
     traits = one.traits
     may_slow = traits.slows or (traits.degrades_on and not traits.objects.isdisjoint(_PARTS))

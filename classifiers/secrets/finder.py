@@ -12,7 +12,7 @@ from classifiers.patterns.literal_search import Literals, lower_case
 from classifiers.secrets import other_scripts
 from classifiers.secrets.arguments import BEFORE_OPTION, shell_lines
 from classifiers.secrets.formats import base64_markers, secret_formats
-from classifiers.secrets.forms import ARGUMENT, FLAGS, FORMS
+from classifiers.secrets.general_formats import ARGUMENT, FLAGS, GENERAL_FORMATS
 from classifiers.secrets.lines import Name, secrets_below
 from classifiers.secrets.named_values import is_next_secret, is_secret_value, next_value, pattern_of, whole_value
 from classifiers.secrets.names import BARE_KEYS, NAMES
@@ -99,7 +99,7 @@ class SecretFinder:
     """All markers in one automaton. Building it takes some milliseconds: build it once."""
 
     def __init__(self) -> None:
-        forms = [_Pattern(marker, "form", pattern) for marker, pattern in FORMS.items()]
+        forms = [_Pattern(marker, "form", pattern) for marker, pattern in GENERAL_FORMATS.items()]
         forms += [_Pattern(name, "name", pattern_of(name)) for name in NAMES]
         forms += [_Pattern(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{ARGUMENT}") for flag in FLAGS]
         forms += [

@@ -11,10 +11,8 @@ from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.recommend.policy import Policy
 from service.recommend.recent_activity import storm_key
-from service.resubmissions.records import HookAnswer, Request, StoredRequest
+from service.resubmissions.records import OPEN_STATES, HookAnswer, Request, StoredRequest
 
-# An expired lease leaves the request waiting or held; its last holder may still report the result.
-_ANSWERABLE = frozenset({"leased", "waiting", "held"})
 _ENDED_WITHOUT_ANSWER = frozenset({"withdrawn", "expired"})
 
 
@@ -42,7 +40,8 @@ def acknowledge(
                     f"request {request_id} was answered with {request.result} before", _field_error(request.result)
                 )
             return work.requests.get(request_id)
-        if request.state in _ANSWERABLE or (request.state == "done" and request.outcome is not None):
+        # An expired lease leaves the request waiting or held; its last holder may still report the result.
+        if request.state in OPEN_STATES or (request.state == "done" and request.outcome is not None):
             answered = work.leases.record_answer(request, answer)
             if answer.result in {"done", "already_done"}:
                 _record_job(work, request, answered, answer.result, policy=policy, clock=clock)

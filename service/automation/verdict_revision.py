@@ -33,9 +33,7 @@ def _withdraw(work: UnitOfWork, wire: Mapping[str, Any], found: Sequence[Request
     """Withdraw or mark the requests of one failure."""
     why = f"the verdict was revised: {wire['side']}, {wire['cause']}" + (", undecided" if wire["abstained"] else "")
     pending = [one.request_id for one in found if one.state in OPEN_STATES or one.state == "shadow"]
-    withdrawn = work.requests.end(
-        pending, "withdrawn", detail=why, retracted=True, only=("held", "waiting", "leased", "shadow")
-    )
+    withdrawn = work.requests.end(pending, "withdrawn", detail=why, retracted=True, only=(*OPEN_STATES, "shadow"))
     were_open = {one.request_id for one in found if one.state in OPEN_STATES}
     announced = [one for one in withdrawn if one.request_id in were_open]
     work.outbox.add(notifications.of_requests("resubmission.suppressed", announced, why))

@@ -45,7 +45,7 @@ from service.nodes.repository.suspicion import SuspicionReader, SuspicionReposit
 from service.nodes.repository.work_queue import NodeWorkReader, NodeWorkRepository
 from service.people.repository.accounts import AccountReader, AccountRepository
 from service.people.repository.audit_log import AuditLogReader, AuditLogRepository
-from service.people.repository.login_attempts import AttemptReader, AttemptRepository
+from service.people.repository.login_attempts import LoginAttemptReader, LoginAttemptRepository
 from service.people.repository.sessions import SessionReader, SessionRepository
 from service.people.repository.tokens import TokenReader, TokenRepository
 from service.reports.repository.reports import ReportReader, ReportRepository
@@ -115,7 +115,7 @@ class ReadSession:
     tokens = _timed_part(TokenReader)
     accounts = _timed_part(AccountReader)
     sessions = _timed_part(SessionReader)
-    login_attempts = _timed_part(AttemptReader)
+    login_attempts = _timed_part(LoginAttemptReader)
     audit_log = cached_property(lambda self: AuditLogReader(self._connection, self._clock, self._audit_key))
     verdict_seals = _part(VerdictSealReader)
     signature_hits = _part(SignatureHitReader)
@@ -168,7 +168,7 @@ class UnitOfWork(ReadSession):
     tokens = _timed_part(TokenRepository)
     accounts = _timed_part(AccountRepository)
     sessions = _timed_part(SessionRepository)
-    login_attempts = _timed_part(AttemptRepository)
+    login_attempts = _timed_part(LoginAttemptRepository)
     audit_log = cached_property(lambda self: AuditLogRepository(self._connection, self._clock, self._audit_key))
     verdict_seals = _part(VerdictSealRepository)
     pending_logs = _timed_part(PendingLogRepository)

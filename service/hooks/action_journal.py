@@ -92,7 +92,7 @@ class Journal:
         """Return the entry of a request, if any."""
         return self._read(self._path(request_id)) or self._read(self._path(request_id, is_reported=True))
 
-    def tainted(self, request_id: str) -> bool:
+    def is_set_aside(self, request_id: str) -> bool:
         """Return whether the file of the request was set aside: it was started, and its outcome is not known."""
         return any(self._aside.glob(f"{request_id}.json*"))
 

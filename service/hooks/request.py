@@ -160,17 +160,17 @@ class Scheduler(Protocol):
         ...
 
 
-def opt_in_objection(request: Request, wish: str | None, source: str, *, separator: str) -> str | None:
+def opt_in_objection(request: Request, owner_mode: str | None, source: str, *, separator: str) -> str | None:
     """What the owner of a job has against the request, None if nothing.
 
     Args:
         request: the request.
-        wish: the value of OPT_IN_LABEL on the job; None: it has none.
+        owner_mode: the value of OPT_IN_LABEL on the job; None: it has none.
         source: where the label is written, for the text.
         separator: what is written between the label and its value there.
     """
-    if wish in {"never", "advise"}:
-        return f"{source} says {OPT_IN_LABEL}{separator}{wish}"
-    if request.extra.get("ask_scheduler") is True and wish != "auto":
+    if owner_mode in {"never", "advise"}:
+        return f"{source} says {OPT_IN_LABEL}{separator}{owner_mode}"
+    if request.extra.get("ask_scheduler") is True and owner_mode != "auto":
         return f"{source} does not say {OPT_IN_LABEL}{separator}auto"
     return None

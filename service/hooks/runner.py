@@ -96,13 +96,13 @@ class HookRunner:
         self.recover()
         self._journal.prune()
         if self._options.dry_run:
-            return self._rehearse()
+            return self._dry_run()
         taken = 0
         while taken < MOST_A_ROUND and not stopped():
-            asked_at = _Instant.of(self._clock)
+            requested_at = _Instant.of(self._clock)
             found = self._service.lease(1, self._options.lease_s)
             for request in found:
-                self.work(request, asked_at)
+                self.work(request, requested_at)
             taken += len(found)
             if not found:
                 break
@@ -114,26 +114,26 @@ class HookRunner:
             return
         for intent in self._journal.all():
             if intent.state == "acted":
-                self._tell(intent)
+                self._report(intent)
             elif intent.state == "intended":
                 self._finish(intent)
 
-    def work(self, request: Request, asked_at: "_Instant | None" = None) -> None:
+    def work(self, request: Request, requested_at: "_Instant | None" = None) -> None:
         """Execute one leased request, or report its known outcome.
 
         Args:
             request: the request.
-            asked_at: before the lease was asked for; None: now.
+            requested_at: before the lease was asked for; None: now.
 
         Raises:
             ServiceUnavailable: the outcome could not be reported; the journal keeps it.
             OSError: the journal can't be written.
         """
-        self._leases[request.request_id] = _LeaseDeadline(request.good_until, self._clock, asked_at)
+        self._leases[request.request_id] = _LeaseDeadline(request.good_until, self._clock, requested_at)
         known = self._journal.get(request.request_id)
         if known is not None and known.outcome is not None:
             log.info("%s: reported from the journal", request.request_id)
-            self._tell(replace(known, lease_token=request.lease_token, state="acted"))
+            self._report(replace(known, lease_token=request.lease_token, state="acted"))
         elif request.cluster != self._options.cluster:
             self._end(request, Settled("refused", f"this hook serves cluster {self._options.cluster}"), None)
         elif not self._scheduler.can_look_up and (known or self._started_elsewhere(request)):
@@ -148,7 +148,7 @@ class HookRunner:
 
     def _started_elsewhere(self, request: Request) -> bool:
         """Whether another hook, or this one before its journal was lost, may have started the request."""
-        return self._journal.tainted(request.request_id) or request.lease_count > 1
+        return self._journal.is_set_aside(request.request_id) or request.lease_count > 1
 
     def _attempt(self, request: Request, known: Intent | None) -> None:
         """Inspect, write the intent, execute, write the outcome, report it."""
@@ -248,9 +248,9 @@ class HookRunner:
         intent = replace(intent, state="acted", outcome=outcome, lease_token=request.lease_token)
         self._journal.write(intent)
         self._warned.discard(request.request_id)
-        self._tell(intent)
+        self._report(intent)
 
-    def _tell(self, intent: Intent) -> None:
+    def _report(self, intent: Intent) -> None:
         outcome = intent.outcome
         try:
             if isinstance(outcome, Settled):
@@ -285,9 +285,9 @@ class HookRunner:
 
     def _aside_at(self, request: Request) -> datetime | None:
         """Return an early start time for a request whose journal file was set aside: the real one is not known."""
-        return LONG_AGO if self._journal.tainted(request.request_id) else None
+        return LONG_AGO if self._journal.is_set_aside(request.request_id) else None
 
-    def _rehearse(self) -> int:
+    def _dry_run(self) -> int:
         """Log what would be done for each waiting request, once."""
         waiting = self._service.waiting(MOST_A_ROUND)
         fresh = [one for one in waiting if one.request_id not in self._shown]
@@ -319,10 +319,10 @@ class _Instant:
 class _LeaseDeadline:
     """The end of a lease by this machine's clock, and by the time that passed: a clock that is set back ends none."""
 
-    def __init__(self, good_until: datetime, clock: Clock, asked_at: _Instant | None = None) -> None:
-        asked_at = asked_at or _Instant.of(clock)
+    def __init__(self, good_until: datetime, clock: Clock, requested_at: _Instant | None = None) -> None:
+        requested_at = requested_at or _Instant.of(clock)
         self._good_until = good_until
-        self._ends = asked_at.monotonic + (good_until - asked_at.at).total_seconds()
+        self._ends = requested_at.monotonic + (good_until - requested_at.at).total_seconds()
         self._clock = clock
 
     @property

@@ -9,7 +9,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import adaptation, metrics
 from classifiers.evaluation.metrics import Answer
 from classifiers.model.site.memory import RESUBMITTED
-from service.formatting import amount
+from service.formatting import with_noun
 from service.learning.records import GateDecision, GateResult
 from service.learning.shadow_figures import ShadowFigures
 from service.recommend.rule_chain import RESUBMITTING
@@ -124,7 +124,7 @@ def _harm(one: Comparison) -> list[str]:
             )
     before, after = _futile_resubmits(one.cases, one.before), _futile_resubmits(one.cases, one.after)
     if after > before:
-        reasons.append(f"{one.name}: {amount(after, 'futile failure')} would be resubmitted, {before} before")
+        reasons.append(f"{one.name}: {with_noun(after, 'futile failure')} would be resubmitted, {before} before")
     return reasons
 
 
@@ -177,7 +177,7 @@ def _doubts_of_changes(shadow: ShadowFigures) -> list[str]:
     if resubmits:
         failures, hours = sum(one.failures for one in resubmits), sum(one.gpu_hours for one in resubmits)
         reasons.append(
-            f"shadow run: {amount(failures, 'failure')} ({hours:.1f} GPU-hours) would be resubmitted, "
+            f"shadow run: {with_noun(failures, 'failure')} ({hours:.1f} GPU-hours) would be resubmitted, "
             "which the model in use does not resubmit"
         )
     return reasons

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from classifiers.node_names import short_name
+from service.contracts.event import FAILURE_STATUSES
 from service.db.session import UnitOfWork
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
 from service.nodes.records import (
@@ -27,7 +28,6 @@ from service.times import EPOCH, bounded
 NODES_MOST = 20_000  # nodes of one job
 LONGEST = timedelta(days=60)  # days of one attempt, so that a wrong clock does not flood a node with rows
 DAY = timedelta(days=1)
-_FAILED = frozenset({"failed", "timeout", "out_of_memory", "node_fail", "evicted", "hung"})
 
 Sums = defaultdict[tuple[str, str, int], DaySums]
 
@@ -76,7 +76,7 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
     work.failure_facts.put_weights(changed)
     last: dict[Key, datetime | None] = {(cluster, node): None for cluster, node, _ in sums}
     for job in ran:
-        if job.status in _FAILED:
+        if job.status in FAILURE_STATUSES:
             for node in job.nodes[:NODES_MOST]:
                 known = last.get((job.cluster, node))
                 last[job.cluster, node] = job.ended_at if known is None else max(known, job.ended_at)
@@ -85,7 +85,7 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
 
 
 def _exposure(job: CountedAttempt, repaired: Mapping[Key, datetime], sums: Sums) -> None:
-    failed = job.status in _FAILED
+    failed = job.status in FAILURE_STATUSES
     for node in dict.fromkeys(job.nodes[:NODES_MOST]):
         since = repaired.get((job.cluster, node))
         if since is not None and job.ended_at <= since:

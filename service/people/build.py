@@ -5,8 +5,8 @@ from dataclasses import replace
 from hashlib import sha256
 
 from service.errors import ConfigurationError
-from service.people.config import LoginMethods, Provider, Proxy, is_safe_address
 from service.people.identity import ClaimNames
+from service.people.login_methods import LoginMethods, Provider, Proxy, is_safe_address
 from service.people.records import SHORTEST_SECRET, LoginOptions
 from service.people.roles import parse_roles
 

@@ -22,7 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from service.errors import Forbidden, Unavailable
-from service.people.config import PendingLogin, is_safe_address
+from service.people.login_methods import PendingLogin, is_safe_address
 from service.people.records import OIDC_SCOPES
 
 TIMEOUT_S = 10  # for the connection, and for each piece of an answer

@@ -3,7 +3,7 @@
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, TooManyRequests, Unavailable
 from service.people import passwords
-from service.people.attempts import RETRY_AFTER_S, LoginAttempts
+from service.people.login_limits import RETRY_AFTER_S, LoginAttempts
 from service.people.repository.accounts import Account
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from service.formatting import duration, gpu_hours, many, number, percent
+from service.formatting import duration, gpu_hours, number, percent, with_noun
 from service.reports import breakdowns, chart, comparison, goodput_section, intervals, scope, sections, top_actions
 from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
@@ -99,7 +99,7 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     kind = "happened" if jobs.failed else "none_failed_at_last" if this.failed else "none_failed"
     yield texts[kind].format(
         failed=number(jobs.failed),
-        finished=many(jobs.finished, "job"),
+        finished=with_noun(jobs.finished, "job"),
         rate=percent(rate.value),
         low=percent(rate.low),
         high=percent(rate.high),
@@ -177,7 +177,7 @@ def _changed(facts: Facts, changes: Comparison) -> str:
         if not comparison.complete(facts.weeks[-1 - comparison.COMPARED :])[-1]:
             return str(texts["incomplete"])
         found = len(changes.weeks)
-        weeks = texts["complete" if found == 1 else "complete_many"].format(weeks=many(found, "previous week"))
+        weeks = texts["complete" if found == 1 else "complete_many"].format(weeks=with_noun(found, "previous week"))
         return str(texts["too_few" if found else "alone"]).format(found=weeks, least=comparison.LEAST_WEEKS)
     failed = sum(week.jobs.failed for week in changes.weeks)
     finished = sum(week.jobs.finished for week in changes.weeks)
@@ -222,7 +222,7 @@ def _audited(audit: AuditAccuracy | None) -> str:
         return str(texts["unaudited"])
     text: str = texts["audited"].format(
         right=number(audit.side_right),
-        audited=many(audit.answered, "audited verdict"),
+        audited=with_noun(audit.answered, "audited verdict"),
         share=percent(audit.side.value),
         low=percent(audit.side.low),
         high=percent(audit.side.high),
@@ -231,7 +231,7 @@ def _audited(audit: AuditAccuracy | None) -> str:
         cause_high=percent(audit.cause.high),
     )
     if audit.unsure:
-        text += "; " + texts["unsure"].format(unsure=many(audit.unsure, "audit"))
+        text += "; " + texts["unsure"].format(unsure=with_noun(audit.unsure, "audit"))
     return text
 
 
@@ -253,7 +253,7 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     yield "audited accuracy", text
     if quality.audit is not None and quality.audit.answered:
         yield "audited sides by verdict", _strata(quality.audit)
-    of = {"diagnosed": many(quality.diagnosed, "verdict")}
+    of = {"diagnosed": with_noun(quality.diagnosed, "verdict")}
     for label, name, count in (
         ("abstained", "undecided", quality.abstained),
         ("contested", "contested by owners", quality.contested),
@@ -262,7 +262,7 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
             yield name, texts["undiagnosed"]
             continue
         yield name, texts[label].format(count=number(count), share=percent(count / quality.diagnosed), **of)
-    revised = {"corrected": many(quality.corrected, "verdict"), "revised": number(quality.revised)}
+    revised = {"corrected": with_noun(quality.corrected, "verdict"), "revised": number(quality.revised)}
     yield "revised", texts["corrected"].format(**revised)
     if quality.seconds_to_verdict is not None:
         median, high = (duration(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)
@@ -271,7 +271,7 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     silent = len(quality.silent_hours)
     yield (
         "hours without data",
-        texts["silent"].format(count=number(silent), hours=many(hours, "hour")) if silent else texts["unsilent"],
+        texts["silent"].format(count=number(silent), hours=with_noun(hours, "hour")) if silent else texts["unsilent"],
     )
 
 

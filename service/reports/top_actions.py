@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from classifiers import taxonomy
-from service.formatting import gpu_hours, many, number, percent, whole_words
+from service.formatting import gpu_hours, number, percent, whole_words, with_noun
 from service.reports import scope as scopes
 from service.reports.document import FollowUp, RecommendedAction
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
@@ -53,7 +53,7 @@ def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[RecommendedA
             gain += f", {facts.price.of(saved)}" if facts.price is not None else ""
         else:
             whose = texts["its" if failures == 1 else "their"]
-            gain = texts["jobs"].format(failures=many(failures, "failed attempt"), whose=whose)
+            gain = texts["jobs"].format(failures=with_noun(failures, "failed attempt"), whose=whose)
         made.append(
             RecommendedAction(
                 best.title,
@@ -97,7 +97,7 @@ def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
         f"/failures?{urlencode({'category': 'EE.1', **scopes.values(facts.scope)})}",
         ENVIRONMENT,
         lambda cell: cell.environment,
-        lambda failures, _hours: texts["environment_calculation"].format(failures=many(failures, "failure")),
+        lambda failures, _hours: texts["environment_calculation"].format(failures=with_noun(failures, "failure")),
     )
 
 
@@ -126,7 +126,7 @@ def _of_group(group: GroupFacts, texts: Mapping[str, Any], scope: Scope) -> _Act
         f"{GROUP}{group.fingerprint}",
         lambda cell: cell.group in members and not cell.environment,
         lambda failures, _hours: texts["group_calculation"].format(
-            failures=many(failures, "failure"), users=many(group.users, "user")
+            failures=with_noun(failures, "failure"), users=with_noun(group.users, "user")
         ),
     )
 
@@ -154,9 +154,9 @@ def follow_ups(facts: Facts, texts: Mapping[str, str]) -> Iterable[FollowUp]:
 def _follow_up(todo: RecommendedAction, facts: Facts, texts: Mapping[str, str]) -> FollowUp:
     cells = [cell for cell in facts.cells if covers(todo.target, cell, facts)]
     failures, hours = sum(cell.failures for cell in cells), sum(cell.gpu_hours for cell in cells)
-    earlier = number(todo.failures) if failures else many(todo.failures, "failed attempt")
+    earlier = number(todo.failures) if failures else with_noun(todo.failures, "failed attempt")
     before = {"failures_before": earlier, "hours_before": gpu_hours(todo.lost_gpu_hours)}
     outcome = texts["none" if not failures else "again"].format(
-        failures=many(failures, "failed attempt"), hours=gpu_hours(hours), **before
+        failures=with_noun(failures, "failed attempt"), hours=gpu_hours(hours), **before
     )
     return FollowUp(todo.title, outcome, todo.href)

@@ -16,7 +16,7 @@ RequestState = Literal[
 Origin = Literal["policy", "person"]
 
 
-OPEN_STATES = ("held", "waiting", "leased")
+OPEN_STATES: tuple[RequestState, ...] = ("held", "waiting", "leased")
 """States of a request that may still be executed."""
 HOLD_TIME = timedelta(days=7)
 """How long a request stays held for an incident, a storm or a person before it expires: over a weekend (judgement)."""

@@ -24,7 +24,7 @@ from service.internet_addresses import is_loopback
 from service.learning.promotion import Promotions
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
-from service.people.config import LoginMethods
+from service.people.login_methods import LoginMethods
 from service.people.repository.accounts import Account
 from service.reports.document import Report
 from service.reports.publish import ReportService

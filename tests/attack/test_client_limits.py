@@ -24,7 +24,7 @@ from service.hooks.webhook_listener import WebhookListener
 from service.listeners import MOST_CONNECTIONS, BoundedServer, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
-from service.people.attempts import LoginAttempts
+from service.people.login_limits import LoginAttempts
 from service.web.limits.caller_limits import ActionLimits, RateLimit
 from service.web.request_gate import STREAMED
 from service.web.services import REFUSALS_STORED

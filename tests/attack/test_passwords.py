@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 
 from service.errors import InvalidInput, Unavailable
 from service.people import one_time_codes, passwords
-from service.people.attempts import LoginAttempts
-from service.people.config import LoginMethods
+from service.people.login_limits import LoginAttempts
+from service.people.login_methods import LoginMethods
 from service.web.sessions import COOKIE, FORM_COOKIE, HOST_PREFIX, IDLE
 from tests.service.web.access.test_auth import form_token, log_in
 from tests.service.web.world import World, make_world

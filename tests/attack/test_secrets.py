@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from service.contracts.event import JobCompletion
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from service.pipeline.event_redaction import IDENTITY
 from tests.service.databases import everything_stored
 from tests.service.web.access.test_auth import form_token

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from tests.flows.chromium import expect_text, fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world

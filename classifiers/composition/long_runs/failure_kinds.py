@@ -13,7 +13,7 @@ WAYS = frozenset({"crash", "kill", "hang", "slow", "lost"})
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LongRunKind:
     """One kind of failure; see failure_kinds.toml for the fields."""
 
     name: str
@@ -38,7 +38,7 @@ def _axes(raw: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str, 
     return best, {axis: tuple(dict.fromkeys([label, *more.get(axis, ())])) for axis, label in best.items()}
 
 
-def read() -> list[Kind]:
+def read() -> list[LongRunKind]:
     """Return all kinds, in order.
 
     Raises:
@@ -51,7 +51,7 @@ def read() -> list[Kind]:
             raise ValueError(f"{raw['name']}: how: expected one of {', '.join(sorted(WAYS))}, got {raw['how']!r}")
         best, allowed = _axes(raw)
         out.append(
-            Kind(
+            LongRunKind(
                 name=raw["name"],
                 axes=best,
                 allowed=allowed,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from classifiers.composition.long_runs import closing, launcher_reports, timeline
-from classifiers.composition.long_runs.failure_kinds import Kind
+from classifiers.composition.long_runs.failure_kinds import LongRunKind
 from classifiers.composition.long_runs.timeline import Line, Run
 from classifiers.composition.synthetic_values import SyntheticValues
 
@@ -14,7 +14,7 @@ KEEPS_GOING = frozenset({"srun", "srun-l", "srun-files", "pods", "kubectl", "ste
 STEPS = (20, 60, 150, 400, 900, 1500)
 
 
-def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
+def compose(kind: LongRunKind, seed: str, most: int = 1_500) -> dict[str, Any]:
     """Return one labelled case of a kind with at most `most` steps; the same seed gives the same case."""
     rng = random.Random(seed)
     synthetic = SyntheticValues(rng)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from classifiers.composition.long_runs.failure_kinds import Kind
+from classifiers.composition.long_runs.failure_kinds import LongRunKind
 from classifiers.composition.synthetic_values import SyntheticValues
 
 PER_LINE = 0.0004  # seconds between the lines of one block: blocks of ranks that write at the same time are interleaved
@@ -82,7 +82,7 @@ class Run:
     """A run during its composition."""
 
     rng: random.Random
-    kind: Kind
+    kind: LongRunKind
     framework: str
     launcher: str
     size: int
@@ -128,7 +128,7 @@ class Run:
         return template.format(**{**values, **more})
 
 
-def draw(kind: Kind, framework: str, launcher: str, synthetic: SyntheticValues) -> Run:
+def draw(kind: LongRunKind, framework: str, launcher: str, synthetic: SyntheticValues) -> Run:
     """Draw size, nodes, processes and clocks of a run."""
     rng = synthetic.rng
     per_node = rng.choice([2, 4, 4, 8, 8])

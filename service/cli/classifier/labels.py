@@ -16,7 +16,7 @@ from service.cli.files import check_readable, opened_output
 from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import InvalidInput
 from service.feedback import label_export, withdrawal
-from service.formatting import amount
+from service.formatting import with_noun
 from service.messaging import json_lines
 from service.people.records import COMMAND_LINE
 
@@ -92,9 +92,9 @@ def _undo(services: compose.ProcessServices, actor: str, since: str, *, learn: b
         output.line(f"no label of {actor} since {since}: nothing is withdrawn")
         return exit_codes.OK
     verdicts = (
-        f"{amount(done.verdicts, 'verdict')} returned to {'its' if done.verdicts == 1 else 'their'} earlier version"
+        f"{with_noun(done.verdicts, 'verdict')} returned to {'its' if done.verdicts == 1 else 'their'} earlier version"
     )
-    output.line(f"{amount(done.labels, 'label')} of {actor} withdrawn, {verdicts}")
+    output.line(f"{with_noun(done.labels, 'label')} of {actor} withdrawn, {verdicts}")
     if learn:
         return retrain.learn(services)
     output.line("run faultline retrain to learn without them")

@@ -7,7 +7,7 @@ from classifiers.model.site.fitting import SiteFit
 from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.output import add_json_option, json_document
-from service.formatting import amount
+from service.formatting import with_noun
 from service.learning import gate
 from service.learning.records import GateResult
 from service.learning.retraining import Candidate
@@ -81,7 +81,7 @@ def gate_data(result: GateResult) -> dict[str, object]:
 def lines(made: Candidate) -> list[str]:
     """The result in words."""
     about = made.fit.layer.about
-    found = [f"{made.layer_id}: {amount(about['labels'], 'label')} of {amount(about['groups'], 'group')}"]
+    found = [f"{made.layer_id}: {with_noun(about['labels'], 'label')} of {with_noun(about['groups'], 'group')}"]
     found.append(gate.decision_in_words(made.gate.decision))
     found += [f"- {reason}" for reason in made.gate.reasons]
     found += shadow_lines(made.gate.shadow)
@@ -102,7 +102,8 @@ def shadow_lines(shadow: ShadowFigures | None) -> list[str]:
     found = [f"shadow run: {shadow.changed} of {shadow.read} failures get another verdict ({shadow.share:.1%})"]
     found += [f"- {one.cause}: {one.changed} of {one.read}" for one in shadow.by_cause if one.changed]
     found += [
-        f"- decision {one.before} becomes {one.after}: {amount(one.failures, 'failure')}, {one.gpu_hours:.1f} GPU-hours"
+        f"- decision {one.before} becomes {one.after}: {with_noun(one.failures, 'failure')}, "
+        f"{one.gpu_hours:.1f} GPU-hours"
         for one in shadow.decisions
     ]
     found += [f"- failure {one.failure}: {one.change}: {one.headline}" for one in shadow.examples]

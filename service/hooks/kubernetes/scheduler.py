@@ -141,7 +141,7 @@ class KubernetesScheduler:
         except AlreadyExists:
             return self._made(place, request) or Settled("unknown", "the new Job was there, and is gone again")
         made = _Place(place.namespace, body["metadata"]["name"])
-        self._tell(job, request, made)
+        self._write_event(job, request, made)
         return Settled("done", f"created Job {made.namespace}/{made.name}{request.exclusion()}", made.job_id)
 
     def maintain(self) -> None:
@@ -212,7 +212,7 @@ class KubernetesScheduler:
             return None
         return next((one.name for one in ended if one.reason == "OOMKilled"), None)
 
-    def _tell(self, job: Object, request: Request, made: _Place) -> None:
+    def _write_event(self, job: Object, request: Request, made: _Place) -> None:
         """Create an Event on the old Job for its users; errors are ignored."""
         meta = field_reading.mapping(job, "metadata")
         now = rfc3339(self._clock.now().astimezone(UTC))
@@ -298,7 +298,7 @@ def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
 def _refusal(job: Object, meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
     """Return the objection of the Job's owner or controller, if any."""
     manager = field_reading.mapping(job, "spec").get("managedBy")
-    objection = opt_in_objection(request, _wish(job), "the Job", separator=": ")
+    objection = opt_in_objection(request, _owner_mode(job), "the Job", separator=": ")
     why = None
     if objection is not None:
         why = objection
@@ -311,7 +311,7 @@ def _refusal(job: Object, meta: kubernetes_meta.Meta, request: Request) -> Settl
     return None if why is None else Settled("refused", why)
 
 
-def _wish(job: Object) -> str | None:
+def _owner_mode(job: Object) -> str | None:
     """Return the mode that the owner set on the Job or on its pods; if they differ, the more cautious one."""
     template = field_reading.mapping(field_reading.mapping(job, "spec"), "template", "spec.")
     opt_ins = [

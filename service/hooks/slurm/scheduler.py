@@ -222,9 +222,9 @@ class SlurmScheduler:
 
     def _refusal(self, request: Request, job: SlurmJob) -> Settled | None:
         """Return the objection of the job's owner or of the job's own settings, if any."""
-        wish = words.opt_in(job.comment)
+        owner_mode = words.opt_in(job.comment)
         user = request.extra.get("user")
-        objection = opt_in_objection(request, wish, "the job's comment", separator="=")
+        objection = opt_in_objection(request, owner_mode, "the job's comment", separator="=")
         why = None
         if not job.batch:
             why = "not a batch job"
@@ -234,7 +234,7 @@ class SlurmScheduler:
             why = f"the job of this number is another user's now ({job.user})"
         elif objection is not None:
             why = objection
-        elif not job.may_requeue and wish != "auto":
+        elif not job.may_requeue and owner_mode != "auto":
             why = f"submitted with --no-requeue, and its comment does not say {OPT_IN_LABEL}=auto"
         return None if why is None else Settled("refused", why)
 

@@ -18,7 +18,7 @@ _PLACES = 100  # of one name; an account that logs in from everywhere removes no
 _ids = login_attempts.c.id
 
 
-class AttemptReader(TimedReader):
+class LoginAttemptReader(TimedReader):
     """Counts attempts. Keys have 64 characters."""
 
     def counts(self, keys: Sequence[str]) -> Mapping[str, int]:
@@ -40,7 +40,7 @@ class AttemptReader(TimedReader):
         return self._connection.execute(found.limit(1)).first() is not None
 
 
-class AttemptRepository(AttemptReader):
+class LoginAttemptRepository(LoginAttemptReader):
     """Counts and stores attempts."""
 
     def lock(self) -> None:

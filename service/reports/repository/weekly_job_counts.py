@@ -13,6 +13,7 @@ from service.goodput.repository import runs
 from service.jobs.repository import neighbours
 from service.jobs.tables import jobs
 from service.reports.records import EVERYTHING
+from service.sql.reader import Reader
 from service.sql.types import utc
 from service.statistics.records import UNKNOWN, Scope
 from service.statistics.repository.scope_conditions import ended_within
@@ -40,11 +41,8 @@ class PeriodJobs:
     clusters: tuple[JobCluster, ...]
 
 
-class WeeklyJobReader:
+class WeeklyJobReader(Reader):
     """Reads counts of jobs in a week."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def counts(self, bounds: Sequence[datetime], scope: Scope = EVERYTHING) -> PeriodJobs:
         """The jobs of consecutive days; day n lasts from `bounds[n]` to `bounds[n + 1]`."""

@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, func, literal, select, tuple_, update
 
 from service.contracts.page import Page
 from service.errors import FieldError, NotFound
-from service.resubmissions.records import HOLD_TIME, NewRequest, Request, RequestState, StoredRequest
+from service.resubmissions.records import HOLD_TIME, OPEN_STATES, NewRequest, Request, RequestState, StoredRequest
 from service.resubmissions.repository.request_rows import (
     DETAIL_CHARACTERS,
     OPEN,
@@ -189,7 +189,7 @@ class RequestRepository(RequestReader):
         *,
         detail: str,
         retracted: bool = False,
-        only: Collection[RequestState] = ("held", "waiting", "leased"),
+        only: Collection[RequestState] = OPEN_STATES,
     ) -> list[Request]:
         """End the requests that are in one of the states `only`; returns them.
 
@@ -216,7 +216,7 @@ class RequestRepository(RequestReader):
         """
         expires_at = utc(self._clock.now() + HOLD_TIME)
         values = {"state": "held", "held_by": held_by, "incident_id": incident_id, "expires_at": expires_at}
-        only: tuple[RequestState, ...] = ("held", "waiting", "leased") if leased else ("held", "waiting")
+        only: tuple[RequestState, ...] = OPEN_STATES if leased else ("held", "waiting")
         return self._change(request_ids, only, values)
 
     def release_for_person(self, request_id: str, actor: str, *, expires_at: datetime) -> Request:

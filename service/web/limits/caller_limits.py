@@ -27,14 +27,14 @@ class ConcurrencyLimit:
 
     Args:
         what: its name in the plural, as in "exports".
-        together: how many run at one time.
-        of_one: how many of one caller, who then does not keep all others waiting.
+        total: how many run at one time.
+        per_caller: how many of one caller, who then does not keep all others waiting.
     """
 
-    def __init__(self, what: str, together: int, of_one: int) -> None:
+    def __init__(self, what: str, total: int, per_caller: int) -> None:
         self._what = what
-        self._together = together
-        self._of_one = of_one
+        self._total = total
+        self._per_caller = per_caller
         self._running: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -45,10 +45,10 @@ class ConcurrencyLimit:
             TooManyRequests: as many run already.
         """
         with self._lock:
-            if self._running[sender] >= self._of_one:
-                detail = f"{self._of_one} {self._what} of yours are still running"
-            elif self._running.total() >= self._together:
-                detail = f"{self._together} {self._what} are running already"
+            if self._running[sender] >= self._per_caller:
+                detail = f"{self._per_caller} {self._what} of yours are still running"
+            elif self._running.total() >= self._total:
+                detail = f"{self._total} {self._what} are running already"
             else:
                 self._running[sender] += 1
                 return

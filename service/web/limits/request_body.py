@@ -101,18 +101,18 @@ class IntakeTurns:
     One sender takes all threads but one, so that the bodies of another never wait for all of its own.
     """
 
-    def __init__(self, together: int) -> None:
-        self._together = CapacityLimiter(together)
-        self._of_one = max(together - 1, 1)
+    def __init__(self, threads: int) -> None:
+        self._threads = CapacityLimiter(threads)
+        self._threads_of_one = max(threads - 1, 1)
         self._senders: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
     async def run(self, sender: str, handle: Callable[[], _Answer]) -> _Answer:
         """The result of `handle`, which runs in a thread when it is the sender's turn."""
         own = self._senders.get(sender)
         if own is None:
-            own = self._senders[sender] = CapacityLimiter(self._of_one)
+            own = self._senders[sender] = CapacityLimiter(self._threads_of_one)
         async with own:
-            return await to_thread.run_sync(handle, limiter=self._together)
+            return await to_thread.run_sync(handle, limiter=self._threads)
 
 
 class _Counted:

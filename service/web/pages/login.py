@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Unavailable
 from service.people import one_time_codes, passwords
-from service.people.attempts import RETRY_AFTER_S, LoginAttempts
+from service.people.login_limits import RETRY_AFTER_S, LoginAttempts
 from service.people.repository.accounts import Account
 from service.web.auth import check_form, find_token, session_owner, tokens_required
 from service.web.pages.forms import FormToken, Text, redirect

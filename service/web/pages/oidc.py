@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Forbidden, InvalidInput, NotFound
-from service.people.attempts import network_of
-from service.people.config import Provider
 from service.people.identity import log_in_identity
+from service.people.login_limits import network_of
+from service.people.login_methods import Provider
 from service.web.pages.forms import Text
 from service.web.pages.login import local_path, start_session
 from service.web.pages.templating import render

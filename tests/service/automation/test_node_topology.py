@@ -5,8 +5,8 @@ import pytest
 from service.formats import node_events
 from service.incidents.repository.incident_signals import MOST_SIGNALS
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings, NodeReport
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from tests.service.automation.world import World, job
 
 LEAVES = b"SwitchName=leaf3 Level=0 LinkSpeed=1 Nodes=gpu[1-8]"

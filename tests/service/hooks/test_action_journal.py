@@ -95,8 +95,8 @@ def test_a_changed_file_is_set_aside_and_reported(
     assert path.name in caplog.text
     assert not path.exists()
     assert (tmp_path / "set-aside" / path.name).read_bytes() == changed.get(change, content)
-    assert one.tainted(path.stem)
-    assert not one.tainted("r9")
+    assert one.is_set_aside(path.stem)
+    assert not one.is_set_aside("r9")
     assert one.all() == []
     one.close()
 
@@ -105,7 +105,7 @@ def test_a_file_that_was_never_renamed_is_no_intent(tmp_path: Path) -> None:
     (tmp_path / "r1.tmp").write_bytes(b"half")
     one = journal(tmp_path)
     assert one.get("r1") is None
-    assert not one.tainted("r1")
+    assert not one.is_set_aside("r1")
     one.close()
 
 
@@ -172,7 +172,7 @@ def test_reported_results_of_earlier_versions_are_still_known(tmp_path: Path) ->
     (tmp_path / "told" / "r2.tmp").write_bytes(b"half")
     again = journal(tmp_path)
     assert again.get("r1") == made
-    assert not again.tainted("r1")
+    assert not again.is_set_aside("r1")
     assert not (tmp_path / "told").exists()
     again.forget("r1")
     assert again.get("r1") is None

@@ -10,9 +10,9 @@ from service.formats import node_events
 from service.nodes.counting import node_weights
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import CountedAttempt, FleetSettings, JudgedFailure, NewNodeEvent, NodeReport
 from service.nodes.repository.failure_facts import FailureFactReader
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 

@@ -8,8 +8,8 @@ import pytest
 
 from classifiers.contracts import LogStream
 from service.contracts.event import JobCompletion
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from service.pipeline.classification import case_of, known_before
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.service.web.world import NOW, World, event, lines, log, make_world

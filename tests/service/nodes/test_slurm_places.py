@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from tests.labs import slurm
 from tests.service.web.world import World, event, lines, make_world
 

@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.people.build import build
-from service.people.config import LoginMethods
+from service.people.login_methods import LoginMethods
 from service.people.records import LoginOptions
 
 

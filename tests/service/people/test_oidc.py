@@ -13,7 +13,7 @@ from joserfc.jwk import RSAKey
 
 from service.errors import Unavailable
 from service.people import oidc
-from service.people.config import LoginMethods
+from service.people.login_methods import LoginMethods
 from service.people.oidc import MOST_BYTES, WAITING, Provider
 from service.people.roles import parse_roles
 from service.web.limits.caller_limits import ActionLimits, RateLimit

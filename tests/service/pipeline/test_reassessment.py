@@ -20,8 +20,8 @@ from service.failures.records import FailureDetail
 from service.formats import node_events
 from service.logs.fetch import LogFetcher
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import REASSESSED_AFTER, NodeStatisticsUpdater
 from service.nodes.records import FleetSettings, NodeReport
+from service.nodes.statistics_updater import REASSESSED_AFTER, NodeStatisticsUpdater
 from service.pipeline import reassessment, revision
 from service.pipeline.diagnosis_tools import DiagnosisTools, advised_wire
 from service.recommend import policy

@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from service.dead_letters.records import DeadLetter
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from service.web.resending import resend
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 

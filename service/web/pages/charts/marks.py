@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from urllib.parse import quote
 
-from service.formatting import many
+from service.formatting import with_noun
 from service.learning.records import PACKAGED
 from service.web.services import Services
 
@@ -51,7 +51,7 @@ def find(services: Services, since: datetime, until: datetime, *, cluster: str |
             "incident",
             one.title or one.value,
             (f"I-{one.id}", f"/incidents/{one.id}"),
-            f"{many(one.jobs, 'job')} of {many(one.users, 'user')}{'' if one.closed_at else ', still open'}",
+            f"{with_noun(one.jobs, 'job')} of {with_noun(one.users, 'user')}{'' if one.closed_at else ', still open'}",
         )
         for one in incidents
     ]

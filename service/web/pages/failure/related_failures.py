@@ -1,4 +1,4 @@
-"""Failures related to a failure: of its group, nearby in place and time, the nearest resolved one, list neighbours."""
+"""Failures related to a failure: of its group, nearby in place and time, the nearest solved one, list neighbours."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from service.web.views import FailureQuery
 
 SHOWN = 5
 NAMED = 3  # nodes
-HOUR = timedelta(minutes=30)
+HALF_HOUR = timedelta(minutes=30)
 WEEK = timedelta(days=7)
 
 
@@ -35,15 +35,15 @@ class FailureList:
 
 @dataclass(frozen=True, slots=True)
 class RelatedFailures:
-    """Related failures. `fixed`: what was different when the job of the nearest resolved failure succeeded.
+    """Related failures. `difference`: what was different when the job of the nearest solved failure succeeded.
 
     `applied_fix`: the nearest failure with a recorded fix, and the fix.
     """
 
     group: GroupRow | None
     others: tuple[FailureList, ...]
-    resolved: Solved | None
-    fixed: str
+    solved: Solved | None
+    difference: str
     applied_fix: NearestFix | None = None
 
 
@@ -57,27 +57,27 @@ class FailureFeedback:
 
 
 def find(services: Services, detail: FailureDetail, *, all_failures: bool) -> RelatedFailures:
-    """Find related failures; groups and resolved failures only if the caller may see `all_failures`."""
+    """Find related failures; groups and solved failures only if the caller may see `all_failures`."""
     row = detail.row
     node = compared_node(row)
     wanted: list[tuple[str, dict[str, str]]] = [("of this group", {"group": row.fingerprint})]
     group: GroupRow | None = None
-    resolved: Solved | None = None
+    solved: Solved | None = None
     applied_fix: NearestFix | None = None
     if all_failures:
         with services.reading() as reading:
             number = reading.groups.of([row.fingerprint]).get(row.fingerprint)
             group = None if number is None else reading.groups.row(number)
-            resolved = reading.failures.solved(row)
+            solved = reading.failures.solved(row)
             applied_fix = reading.applied_fixes.nearest(row)
         if group is not None:
             wanted = [("of this group", {"group": str(group.id)})]
     if node is not None:
         wanted.append((f"on {node}, within a week", {"node": node, **_within(row.ended_at, WEEK)}))
-    hour = _within(row.ended_at, HOUR)
-    wanted.append((f"on {row.cluster}, within half an hour", {"cluster": row.cluster, **hour}))
+    near = _within(row.ended_at, HALF_HOUR)
+    wanted.append((f"on {row.cluster}, within half an hour", {"cluster": row.cluster, **near}))
     others = tuple(_others(services, row.id, words, filters) for words, filters in wanted)
-    return RelatedFailures(group, others, resolved, "" if resolved is None else _fixed(resolved), applied_fix)
+    return RelatedFailures(group, others, solved, "" if solved is None else _difference(solved), applied_fix)
 
 
 def _within(at: datetime, span: timedelta) -> dict[str, str]:
@@ -107,16 +107,16 @@ def _others(services: Services, excluded_id: int, words: str, filters: dict[str,
     return FailureList(words, filters, rows[:SHOWN], more=len(rows) > SHOWN)
 
 
-def _fixed(resolved: Solved) -> str:
+def _difference(solved: Solved) -> str:
     """Known differences between the failed and the succeeded attempt."""
-    later = duration((resolved.succeeded_at - resolved.ended_at).total_seconds())
+    later = duration((solved.succeeded_at - solved.ended_at).total_seconds())
     changes = []
-    left = [node for node in resolved.failed_on if node not in resolved.succeeded_on]
-    if left and resolved.succeeded_on:
+    left = [node for node in solved.failed_on if node not in solved.succeeded_on]
+    if left and solved.succeeded_on:
         more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
         changes.append(f"on other nodes, without {', '.join(left[:NAMED])}{more}")
-    if resolved.failed_gpus != resolved.succeeded_gpus and resolved.succeeded_gpus is not None:
-        changes.append(f"with {resolved.succeeded_gpus} GPUs instead of {resolved.failed_gpus or 'none'}")
+    if solved.failed_gpus != solved.succeeded_gpus and solved.succeeded_gpus is not None:
+        changes.append(f"with {solved.succeeded_gpus} GPUs instead of {solved.failed_gpus or 'none'}")
     how = " and ".join(changes) or "with no change known to the scheduler"
     return f"the same job succeeded {later} later, {how}"
 

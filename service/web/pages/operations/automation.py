@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.resubmissions.records import RequestState
+from service.resubmissions.records import OPEN_STATES, RequestState
 from service.web import automation_views as views
 from service.web.api.parameters import Id
 from service.web.auth import READ
@@ -30,7 +30,6 @@ from service.web.views import FailureQuery, default_since, period
 
 router = APIRouter()
 STATES: tuple[RequestState, ...] = get_args(RequestState)
-OPEN: frozenset[RequestState] = frozenset({"waiting", "held", "leased"})
 
 
 @router.get("/automation", dependencies=[READ])
@@ -57,8 +56,8 @@ def automation(
             page = reading.requests.page(
                 state=chosen,
                 cluster=scope.cluster,
-                since=None if chosen in OPEN else begin,
-                until=end if scope.until and chosen not in OPEN else None,
+                since=None if chosen in OPEN_STATES else begin,
+                until=end if scope.until and chosen not in OPEN_STATES else None,
                 limit=limit,
                 cursor=cursor or None,
             )
@@ -68,7 +67,9 @@ def automation(
             "begin": begin,
             "end": end,
             "problems": problems,
-            "counts": {code: (overview.counts if code in OPEN else funnel.by_state).get(code, 0) for code in STATES},
+            "counts": {
+                code: (overview.counts if code in OPEN_STATES else funnel.by_state).get(code, 0) for code in STATES
+            },
             "page": page,
             "state": chosen,
             "states": STATES,

@@ -8,7 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
 
-from service.people.config import LoginMethods
+from service.people.login_methods import LoginMethods
 from service.web.sessions import IDLE
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.access.test_auth import log_in as log_in_by_token

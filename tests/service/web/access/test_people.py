@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from service.errors import Unavailable
 from service.failures.records import FailureDetail
 from service.people import passwords
-from service.people.attempts import LoginAttempts
-from service.people.config import LoginMethods, Proxy
 from service.people.identity import ClaimNames
+from service.people.login_limits import LoginAttempts
+from service.people.login_methods import LoginMethods, Proxy
 from service.people.roles import parse_roles
 from service.web.auth import PROXY_SECRET
 from tests.service.web.access.test_auth import form_token

@@ -98,7 +98,7 @@ def test_bodies_of_one_sender_leave_a_thread_for_those_of_others() -> None:
         return "slow"
 
     async def asked() -> list[str]:
-        turns = IntakeTurns(together=3)
+        turns = IntakeTurns(threads=3)
         async with asyncio.TaskGroup() as group:
             held = [group.create_task(turns.run("one", slow)) for _ in range(6)]
             while not await asyncio.to_thread(running.acquire, timeout=0.01):

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from service.web import group_views
 from tests.service.web.test_automation_pages import post, words
 from tests.service.web.world import BY_WORD, HARDWARE, NOW, World, event, lines, log

@@ -3,8 +3,8 @@
 import re
 from datetime import timedelta
 
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from service.web.pages.node_history import commands
 from tests.service.web.test_nodes import node_event
 from tests.service.web.world import NOW, World, event, lines, log

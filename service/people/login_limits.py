@@ -14,7 +14,7 @@ from ipaddress import ip_address
 
 from service.db.session import Store, UnitOfWork
 from service.people import passwords
-from service.people.repository.login_attempts import AttemptReader
+from service.people.repository.login_attempts import LoginAttemptReader
 
 RETRY_AFTER_S = 300
 IPV6_NETWORK = 64  # bits; a client usually has all addresses of such a network
@@ -40,7 +40,7 @@ _Counted = tuple[Limit, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class LoginAttempt:
     """A started attempt, to be passed to `finish`: what it counts for, and its rows meanwhile."""
 
     limits: tuple[_Counted, ...]
@@ -54,7 +54,7 @@ class LoginAttempts:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def start(self, address: str, name: str) -> Attempt | None:
+    def start(self, address: str, name: str) -> LoginAttempt | None:
         """Count an attempt; None if a limit is reached. To be called before a password is hashed.
 
         Raises:
@@ -73,9 +73,9 @@ class LoginAttempts:
                 return None
             # An attempt whose process ends has failed, and is forgotten as soon as any other failed one.
             rows = work.login_attempts.add([key for _, key in found], BY_NAME.lasts)
-            return Attempt(found, tuple(rows), (_key("known", folded) if folded else "", _key(network)))
+            return LoginAttempt(found, tuple(rows), (_key("known", folded) if folded else "", _key(network)))
 
-    def finish(self, attempt: Attempt, *, succeeded: bool | None, wrong_code: bool = False) -> None:
+    def finish(self, attempt: LoginAttempt, *, succeeded: bool | None, wrong_code: bool = False) -> None:
         """Count the attempt as failed, or forget it.
 
         Args:
@@ -100,12 +100,12 @@ def _remember(work: UnitOfWork, name: str, network: str) -> None:
     work.login_attempts.remember(name, network)
 
 
-def _exceeded(attempts: AttemptReader, limits: Sequence[_Counted]) -> bool:
+def _exceeded(attempts: LoginAttemptReader, limits: Sequence[_Counted]) -> bool:
     counts = attempts.counts([key for _, key in limits])
     return any(counts[key] >= limit.times for limit, key in limits)
 
 
-def _limits(attempts: AttemptReader, network: str, name: str) -> tuple[_Counted, ...]:
+def _limits(attempts: LoginAttemptReader, network: str, name: str) -> tuple[_Counted, ...]:
     by_address = (BY_ADDRESS, _key("address", network))
     if not name:  # a token login has no name: guessing tokens must not lock out other token users
         return (by_address,)

@@ -1,4 +1,4 @@
-"""Forms of secrets that are not of one service: tokens of the web, headers, addresses, and the flags of commands."""
+"""Formats of secrets that are not of one service: tokens of the web, headers, addresses, and the flags of commands."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ ARGUMENT: Final = r"(?:\\?\"(?P<secret>[^\"\n]{1,4096})|'(?P<secret1>[^'\n]{1,40
 _VARIABLE: Final = "(?i:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth)[._-]?key)"
 
 # Marker (lower case) -> pattern that begins with the marker. The groups with `secret` in their name are removed.
-FORMS: Final[dict[str, str]] = {
+GENERAL_FORMATS: Final[dict[str, str]] = {
     "eyj": r"(?P<secret>eyJ[\w-]{8,4096}+\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
     "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]{0,4095}\d)[\w.~+/=-]{12,4096})",
     "authorization": rf"(?i:authorization)(?:{_QUOTE})?"
