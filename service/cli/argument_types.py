@@ -1,11 +1,14 @@
-"""Types of arguments on the command line: numbers and spans of time."""
+"""Types of the command line: the parser to which commands add theirs, and arguments: numbers and spans of time."""
 
 import argparse
 import math
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TypeAlias
 
+# argparse has only a private name for it, which takes no parameters at run time.
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _LONGEST = timedelta(days=36_500)  # a hundred years: times before the year 1 do not exist
 _SPAN = re.compile(r"([0-9]{1,6})([dh])", re.ASCII)
 

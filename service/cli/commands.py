@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from service.cli import output
+from service.cli.argument_types import Subparsers
 
 
 class _Parser(argparse.ArgumentParser):
@@ -92,7 +93,7 @@ def full_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _empty_parser() -> "tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]":
+def _empty_parser() -> tuple[argparse.ArgumentParser, Subparsers]:
     parser: argparse.ArgumentParser = _Parser(
         prog="faultline", description="Classifies why deep-learning jobs failed and advises what to do."
     )

@@ -3,21 +3,18 @@
 import argparse
 import getpass
 import sys
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.people import one_time_codes, passwords
 from service.people.records import COMMAND_LINE
 from service.people.repository.accounts import ROLES
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("account", help="manage accounts that log in with a name and a password")
     actions = parser.add_subparsers(dest="action", required=True)

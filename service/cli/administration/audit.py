@@ -1,24 +1,20 @@
 """`faultline audit list|verify|export-head`: list recorded changes, or verify that the records are unaltered."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import exit_codes, output
-from service.cli.argument_types import between
+from service.cli.argument_types import Subparsers, between
 from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 from service.errors import ConfigurationError
 from service.people.audit_heads import AuditHeadExport, AuditHeads, summary
 from service.people.repository.audit_log import AuditFilter
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 MOST = 1_000
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("audit", help="list recorded changes, or verify that the records are unaltered")
     actions = parser.add_subparsers(dest="action", required=True)

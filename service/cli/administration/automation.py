@@ -3,18 +3,15 @@
 import argparse
 import getpass
 import socket
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.output import add_json_option, json_document
 from service.db.session import Store
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("automation", help="stop or start all automatic actions, or show their status")
     actions = parser.add_subparsers(dest="action", required=True)

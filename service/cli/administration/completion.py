@@ -4,13 +4,10 @@ import argparse
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.commands import full_parser
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 INSTALL = """\
 Install with one of:
@@ -28,7 +25,7 @@ class Level:
     words: tuple[tuple[str, str], ...]
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "completion",

@@ -1,17 +1,14 @@
 """`faultline config show`: print the effective settings, with secrets hidden."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from classifiers.redaction import redact
 from service import setting_texts, settings
 from service.cli import output
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+from service.cli.argument_types import Subparsers
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("config", help="print the effective settings")
     parser.add_argument("action", choices=["show"])

@@ -2,17 +2,14 @@
 
 import argparse
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from service import setting_texts, settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.db.session import Store
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("db", help="upgrade or check the database schema")
     parser.add_argument(

@@ -3,7 +3,7 @@
 import argparse
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -11,18 +11,15 @@ from service import compose, settings
 from service.automation import decision_records
 from service.automation.policy_replay import replay
 from service.cli import output
-from service.cli.argument_types import between, span
+from service.cli.argument_types import Subparsers, between, span
 from service.cli.files import check_writable, write_output
 from service.clock import SystemClock
 from service.db.session import Store
 from service.recommend import policy, replay_report
 from service.recommend.advise import advise
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("policy", help="check, show, explain or replay the mitigation policy")
     actions = parser.add_subparsers(dest="action", required=True)

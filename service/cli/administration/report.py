@@ -2,26 +2,23 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
 from service import compose, settings, weeks
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.files import check_writable, write_output
 from service.people.records import COMMAND_LINE
 from service.reports import html, markdown, pdf, summary
 from service.reports.document import Report
 from service.reports.scope import scope_of
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 FORMATS = {"html": "one HTML file", "pdf": "PDF", "md": "Markdown (default)", "json": "JSON"}
 FORMATS |= {"chat": "ten lines for a chat", "mail": "a mail with text and HTML"}
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("report", help="the weekly quality report")
     parser.add_argument("--week", help=f"{weeks.EXPECTED}; default: the last complete week")

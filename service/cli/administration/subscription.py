@@ -1,24 +1,20 @@
 """`faultline subscription list|add|end`: who receives the weekly report."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
-from service.cli.argument_types import between
+from service.cli.argument_types import Subparsers, between
 from service.cli.output import add_json_option, json_document
 from service.deliveries.config import report_receivers
 from service.people.records import COMMAND_LINE
 from service.reports.scope import scope_of
 from service.reports.subscriptions import Subscriptions, described
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 LARGEST = 2**62  # of an id, as in the API
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("subscription", help="list, add or end subscriptions of the weekly report")
     actions = parser.add_subparsers(dest="action", required=True)

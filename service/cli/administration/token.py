@@ -2,10 +2,10 @@
 
 import argparse
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.output import add_json_option, json_document
 from service.clock import Clock
 from service.db.session import Store
@@ -14,11 +14,8 @@ from service.people import api_tokens
 from service.people.records import COMMAND_LINE
 from service.people.repository.tokens import SCOPES
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("token", help="create, list or revoke API tokens")
     actions = parser.add_subparsers(dest="action", required=True)

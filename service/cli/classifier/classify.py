@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from service import settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.classifier.verdict_of_event import case_of, wire
 from service.cli.files import opened_input, opened_output
 from service.clock import SystemClock
@@ -18,9 +19,6 @@ from service.formats.recognise import parse
 from service.recommend import policy
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 BATCH = 500
 BATCH_BYTES = 64 * 1024 * 1024
@@ -35,7 +33,7 @@ class _Answer:
     bad: bool = False
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "classify",

@@ -3,7 +3,7 @@
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from classifiers import signatures
 from classifiers.composition import training_cases
@@ -23,17 +23,15 @@ from classifiers.evaluation import (
 )
 from service import settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.classifier import evaluate_adaptation, evaluate_noise, evaluate_second_reader
 from service.cli.files import check_readable, check_writable, write_output
 from service.errors import FieldError, InvalidInput
 from service.recommend import policy
 from service.signatures.reloading_diagnoser import load_model
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "evaluate",

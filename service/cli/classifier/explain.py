@@ -4,12 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from classifiers import garbage_collection
 from classifiers.last_good_run import good_run
 from service import settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.classifier.verdict_of_event import case_of, verdict_body
 from service.cli.files import read_input
 from service.clock import SystemClock
@@ -19,13 +19,10 @@ from service.recommend import policy
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _MOST_CODE = 255
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "explain",

@@ -5,25 +5,23 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from classifiers import taxonomy
 from service.api_client import ApiClient, ApiResponse, ApiUnreachable, address_of
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.files import read_token
 from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError, InvalidInput, NotFound, Unavailable
 from service.internet_addresses import LOOPBACK
 from service.setting_texts import CLIENT_TOKEN_FILE, CLIENT_URL
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _SHOWN_JOBS: Final = 20
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "feedback",

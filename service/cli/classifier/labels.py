@@ -5,12 +5,13 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.classifier import retrain
 from service.cli.files import check_readable, opened_output
 from service.contracts.event import MAX_EVENT_BYTES
@@ -20,11 +21,8 @@ from service.formatting import with_noun
 from service.messaging import json_lines
 from service.people.records import COMMAND_LINE
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("labels", help="export or import corrections of verdicts as labelled cases")
     actions = parser.add_subparsers(dest="action", required=True)

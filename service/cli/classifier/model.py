@@ -2,23 +2,21 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import compose, settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.classifier import model_registry
 from service.cli.output import add_json_option, json_document
 from service.errors import InvalidInput, ModelUnavailable
 from service.learning.records import PACKAGED
 from service.signatures.reloading_diagnoser import load_model, writable_by_others
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("model", help="list, show, seal, compare, promote or roll back models")
     actions = parser.add_subparsers(dest="action", required=True)

@@ -3,12 +3,12 @@
 import argparse
 import dataclasses
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from classifiers.data.labelled_cases import codes_of
 from service import compose, settings
 from service.cli import exit_codes, output
-from service.cli.argument_types import between, positive, span
+from service.cli.argument_types import Subparsers, between, positive, span
 from service.cli.classifier import reclassify_on_dask
 from service.cli.output import add_json_option, json_document
 from service.errors import Conflict, InvalidInput
@@ -16,15 +16,12 @@ from service.failures.records import FailureFilter
 from service.learning.reclassification import IDS_OF_RANGE, RunOptions
 from service.learning.records import PACKAGED, Reclassified
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _KEYS: Final = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
 _CODES: Final = frozenset({"side", "cause", "symptom", "category"})
 _SHOWN_MOVES: Final = 20
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "reclassify",

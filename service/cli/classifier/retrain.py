@@ -1,11 +1,11 @@
 """`faultline retrain`: fit a site layer on the stored labels; the gate promotes it, refuses it or asks."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from classifiers.model.site.fitting import SiteFit
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.output import add_json_option, json_document
 from service.formatting import with_noun
 from service.learning import gate
@@ -14,13 +14,10 @@ from service.learning.retraining import Candidate
 from service.learning.shadow_figures import ShadowFigures
 from service.people.records import COMMAND_LINE
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _REVIEWED = 10
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "retrain",

@@ -4,21 +4,18 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from classifiers.extraction.scan import Scanner, tidy
 from classifiers.signatures import CatalogueError, Signature
 from service import settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.output import add_json_option, json_document
 from service.errors import ConfigurationError
 from service.explain import log_files, read_logs
 from service.explain.read_logs import ReadLog
 from service.signatures import operator_catalogue
 from service.signatures.operator_catalogue import LayeredCatalogue, OperatorEntry
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _SHOWN = 200  # characters of a line
 
@@ -48,7 +45,7 @@ class ListedSignature:
     file: str | None
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "signatures",

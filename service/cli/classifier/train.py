@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from classifiers import garbage_collection
 from classifiers.composition import training_cases
@@ -11,14 +10,12 @@ from classifiers.data.labelled_cases import DatasetError
 from classifiers.model import artifact, constants, training
 from service import settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.files import check_folder_writable
 from service.errors import FieldError, InvalidInput
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "train",

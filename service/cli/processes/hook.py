@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from service import settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.files import read_token
 from service.clock import Clock, SystemClock
 from service.deliveries.channels import signing
@@ -29,7 +30,6 @@ from service.shutdown import SignalShutdownFlag
 if TYPE_CHECKING:
     from service.hooks.slurm.client import SlurmClient
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ LEASE_BEYOND_S = 10  # the program is terminated before its lease expires
 MARGIN_S = 5.0
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "hook",

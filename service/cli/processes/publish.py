@@ -3,13 +3,13 @@
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from service import compose, settings
 from service.cli import exit_codes, output
-from service.cli.argument_types import positive
+from service.cli.argument_types import Subparsers, positive
 from service.cli.files import check_readable
 from service.clock import Clock, SystemClock
 from service.contracts.event import MAX_EVENT_BYTES
@@ -19,14 +19,11 @@ from service.messaging.kafka.config import is_topic
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 PIECE = 500
 PIECE_BYTES = 8 * 1024 * 1024
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("publish", help="publish events from files on the topic")
     parser.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, gzipped or not; - is standard input")

@@ -1,22 +1,19 @@
 """`faultline replay`: store events from files without Kafka."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli import exit_codes, output
+from service.cli.argument_types import Subparsers
 from service.cli.files import check_readable
 from service.clock import Clock
 from service.formats import recognise
 from service.messaging.file_replay import FileReplay
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 PROGRESS_EVERY_S = 2.0
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("replay", help="store events from files without Kafka")
     parser.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, gzipped or not; - is standard input")

@@ -15,6 +15,7 @@ import uvicorn
 from classifiers import garbage_collection
 from service import compose, settings
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.processes import start_checks
 from service.cli.processes.worker import configure_logging, exit_code_of, freeze_memory, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ SWITCH_S = 0.001
 GRACE_S = 20  # time for running requests to complete after SIGTERM
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "serve",

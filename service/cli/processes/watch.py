@@ -14,6 +14,7 @@ import orjson
 from service import compose, settings
 from service.api_client import address_of
 from service.cli import output
+from service.cli.argument_types import Subparsers
 from service.cli.files import read_token
 from service.clock import SystemClock
 from service.errors import ConfigurationError
@@ -32,12 +33,11 @@ if TYPE_CHECKING:
     from service.kubernetes.api import KubernetesApi
     from service.kubernetes.paths import Object
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DEFAULT_STATE = Path("faultline-watch.json")
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "watch", help="watch a Kubernetes cluster and send an event for each finished Job and Pod"

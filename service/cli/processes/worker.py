@@ -7,12 +7,11 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.backoff import Backoff
 from service.cli import exit_codes, output
-from service.cli.argument_types import between
+from service.cli.argument_types import Subparsers, between
 from service.cli.processes import start_checks
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.internet_addresses import LAST_PORT
@@ -26,9 +25,6 @@ from service.messaging.supervisor import Supervisor
 from service.shutdown import ShutdownFlag, SignalShutdownFlag
 from service.telemetry import Telemetry
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 log = logging.getLogger(__name__)
 
 # Exit codes of a process after which restarting it is pointless.
@@ -38,7 +34,7 @@ GC_THRESHOLDS = (100_000, 50, 50)
 METRICS_ADDRESS = "127.0.0.1"
 
 
-def add_parser(commands: "Subparsers") -> None:
+def add_parser(commands: Subparsers) -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("worker", help="consume job completions from Kafka")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
