@@ -40,13 +40,12 @@ from service.web.api.people import audit_log as audit_log_api
 from service.web.error_responses import answers
 from service.web.exception_handler import respond
 from service.web.limits.request_body import BodyMemory, IntakeTurns
-from service.web.pages import account as account_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import goodput as goodput_page
 from service.web.pages import groups as group_pages
 from service.web.pages import incidents as incident_pages
-from service.web.pages import label_queue, live, login, oidc, overview, search, static_files
+from service.web.pages import label_queue, live, overview, search, static_files
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages import signatures as signature_page
@@ -58,6 +57,8 @@ from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import site_layers as site_layer_pages
+from service.web.pages.people import account as account_page
+from service.web.pages.people import login, oidc
 from service.web.request_gate import API_PREFIX, HeadRequests, RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from service.web.pages.login import local_path
+from service.web.pages.people.login import local_path
 from service.web.sessions import COOKIE
 from tests.service.web.world import World
 

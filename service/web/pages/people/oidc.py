@@ -14,7 +14,7 @@ from service.people.identity import log_in_identity
 from service.people.login_limits import network_of
 from service.people.login_methods import Provider
 from service.web.pages.forms import Text
-from service.web.pages.login import local_path, start_session
+from service.web.pages.people.login import local_path, start_session
 from service.web.pages.templating import render
 from service.web.security_events import address_of, client_of
 from service.web.services import InjectedServices, Services

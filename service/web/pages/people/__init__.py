@@ -1,0 +1,1 @@
+"""Pages of people: login by name, token or identity provider, and the own account."""
