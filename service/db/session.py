@@ -46,6 +46,7 @@ from service.nodes.repository.work_queue import NodeWorkReader, NodeWorkReposito
 from service.people.repository.accounts import AccountReader, AccountRepository
 from service.people.repository.audit_log import AuditLogReader, AuditLogRepository
 from service.people.repository.login_attempts import LoginAttemptReader, LoginAttemptRepository
+from service.people.repository.saved_views import SavedViewReader, SavedViewRepository
 from service.people.repository.sessions import SessionReader, SessionRepository
 from service.people.repository.tokens import TokenReader, TokenRepository
 from service.reports.repository.reports import ReportReader, ReportRepository
@@ -116,6 +117,7 @@ class ReadSession:
     accounts = _timed_part(AccountReader)
     sessions = _timed_part(SessionReader)
     login_attempts = _timed_part(LoginAttemptReader)
+    saved_views = _timed_part(SavedViewReader)
     audit_log = cached_property(lambda self: AuditLogReader(self._connection, self._clock, self._audit_key))
     verdict_seals = _part(VerdictSealReader)
     signature_hits = _part(SignatureHitReader)
@@ -169,6 +171,7 @@ class UnitOfWork(ReadSession):
     accounts = _timed_part(AccountRepository)
     sessions = _timed_part(SessionRepository)
     login_attempts = _timed_part(LoginAttemptRepository)
+    saved_views = _timed_part(SavedViewRepository)
     audit_log = cached_property(lambda self: AuditLogRepository(self._connection, self._clock, self._audit_key))
     verdict_seals = _part(VerdictSealRepository)
     pending_logs = _timed_part(PendingLogRepository)

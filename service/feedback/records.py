@@ -118,15 +118,6 @@ class AuditResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedView:
-    """A list with its filters, under a name."""
-
-    name: str
-    page: str
-    query: str
-
-
-@dataclass(frozen=True, slots=True)
 class FeedbackInput:
     """A person's feedback, about one failure or many.
 

@@ -93,14 +93,3 @@ audit_samples = Table(
     Column("machine_side", String(20)),
     Column("machine_cause", String(40)),
 )
-
-# A list with its filters under a name, of one person.
-saved_views = Table(
-    "saved_views",
-    metadata,
-    Column("who", String(200), primary_key=True),
-    Column("name", String(100), primary_key=True),
-    Column("page", String(40), nullable=False),
-    Column("query", String(2000), nullable=False),
-    Column("at", UtcDateTime, nullable=False),
-)

@@ -78,3 +78,12 @@ class LoginOptions:
     public_url: str | None = None
     proxy_secret: str | None = field(default=None, repr=False)
     one_time_codes_required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """A list with its filters, under a name."""
+
+    name: str
+    page: str
+    query: str

@@ -102,3 +102,14 @@ audit_log = Table(
     Column("hash", LargeBinary, nullable=False),
     Index(None, "subject", "id"),
 )
+
+# A list with its filters under a name, of one person.
+saved_views = Table(
+    "saved_views",
+    metadata,
+    Column("who", String(200), primary_key=True),
+    Column("name", String(100), primary_key=True),
+    Column("page", String(40), nullable=False),
+    Column("query", String(2000), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+)

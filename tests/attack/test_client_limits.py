@@ -19,12 +19,12 @@ from classifiers.extraction import stream_reader
 from classifiers.extraction.evidence_items import EvidenceItem
 from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
-from service.feedback.repository.feedback import MOST_VIEWS
 from service.hooks.webhook_listener import WebhookListener
 from service.listeners import MOST_CONNECTIONS, BoundedServer, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
 from service.people.login_limits import LoginAttempts
+from service.people.repository.saved_views import MOST_VIEWS
 from service.web.limits.caller_limits import ActionLimits, RateLimit
 from service.web.request_gate import STREAMED
 from service.web.services import REFUSALS_STORED

@@ -9,10 +9,9 @@ from sqlalchemy import Row, case, delete, func, insert, literal, or_, select, tu
 
 from classifiers.data.labelled_cases import AXES
 from service.contracts.page import Page
-from service.errors import FieldError, InvalidInput
 from service.failures.tables import failures
-from service.feedback.records import JUDGING, VOTES, Label, Labels, NewFeedback, SavedView, StoredFeedback
-from service.feedback.tables import audit_samples, feedback, labels, saved_views
+from service.feedback.records import JUDGING, VOTES, Label, Labels, NewFeedback, StoredFeedback
+from service.feedback.tables import audit_samples, feedback, labels
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack
@@ -21,7 +20,6 @@ from service.sql.types import UtcDateTime, clean, short, utc
 
 _WORDS = 200  # judgements of one failure, and as many votes
 _HELD = 200  # characters
-MOST_VIEWS = 200  # of one person, of all pages (judgement): more are no help, and a script could fill the database
 
 
 class FeedbackReader(TimedReader):
@@ -147,15 +145,6 @@ class FeedbackReader(TimedReader):
             ).scalar_one()
         )
 
-    def views(self, actor: str, page: str) -> tuple[SavedView, ...]:
-        """A person's saved views of one page, by name."""
-        found = self._connection.execute(
-            select(saved_views)
-            .where(saved_views.c.who == clean(actor[:200]), saved_views.c.page == page)
-            .order_by(saved_views.c.name)
-        )
-        return tuple(SavedView(row.name, row.page, row.query) for row in found)
-
 
 class FeedbackRepository(FeedbackReader):
     """Reads and writes feedback."""
@@ -213,28 +202,6 @@ class FeedbackRepository(FeedbackReader):
             update(labels).where(labels.c.failure_id == failure_id).values(golden=golden)
         )
         return changed.rowcount == 1
-
-    def save_view(self, actor: str, view: SavedView) -> None:
-        """Store a view under its name, replacing an earlier one.
-
-        Raises:
-            InvalidInput: the person has as many views as a page can show.
-        """
-        key = {"who": clean(actor[:200]), "name": clean(view.name)}
-        others = select(func.count()).select_from(saved_views)
-        others = others.where(saved_views.c.who == key["who"], saved_views.c.name != key["name"])
-        if self._connection.execute(others).scalar_one() >= MOST_VIEWS:
-            expected = f"at most {MOST_VIEWS} saved filters: delete some first"
-            raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected),))
-        values = {"page": view.page, "query": clean(view.query), "at": utc(self._clock.now())}
-        writing = upsert(self._connection, saved_views).values(**key, **values)
-        self._connection.execute(writing.on_conflict_do_update(index_elements=list(key), set_=values))
-
-    def drop_view(self, actor: str, name: str) -> None:
-        """Delete a view."""
-        self._connection.execute(
-            delete(saved_views).where(saved_views.c.who == clean(actor[:200]), saved_views.c.name == clean(name))
-        )
 
     def _settle_or_remove(self, failure_id: int) -> Label | None:
         """Store the label that follows from what was not withdrawn; None: no judgement is left, and no label.

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Path
 from service import weeks
 from service.feedback import label_export, label_queue
 from service.feedback.label_queue import LabelQueue
-from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
+from service.feedback.records import VOTES, FeedbackInput, Labels
 from service.fixes import service as fix_service
+from service.people.records import SavedView
 from service.web import group_views, views
 from service.web.api.parameters import Cursor, Id, Limit
 from service.web.auth import ACT, ADMIN, OWN, READ, Principal
@@ -127,7 +128,7 @@ def post_audit(
 def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> SavedViews:
     """Your saved filters."""
     with services.reading() as reading:
-        found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.views_owner, page)]
+        found = [view for page in ("/failures", "/groups") for view in reading.saved_views.of(reader.views_owner, page)]
     return SavedViews(items=[Saved.model_validate(view, from_attributes=True) for view in found])
 
 
@@ -135,7 +136,7 @@ def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> 
 def put_view(services: InjectedServices, reader: Annotated[Principal, OWN], view: Saved) -> Saved:
     """Save filters under a name; replaces filters of the same name."""
     with services.store.unit_of_work() as work:
-        work.feedback.save_view(reader.views_owner, SavedView(view.name, view.page, view.query))
+        work.saved_views.save(reader.views_owner, SavedView(view.name, view.page, view.query))
     return view
 
 
@@ -147,4 +148,4 @@ def delete_view(
 ) -> None:
     """Delete saved filters; does nothing if the name does not exist."""
     with services.store.unit_of_work() as work:
-        work.feedback.drop_view(reader.views_owner, name)
+        work.saved_views.remove(reader.views_owner, name)

@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from service.contracts.page import Page
 from service.failures.records import FailureSort
-from service.feedback.records import SavedView
+from service.people.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.failure import own_failures
@@ -110,7 +110,7 @@ def failures(
 def saved(services: Services, actor: str) -> tuple[SavedView, ...]:
     """The saved filters of a person for this list."""
     with services.reading() as reading:
-        return reading.feedback.views(actor, "/failures")
+        return reading.saved_views.of(actor, "/failures")
 
 
 def newest(services: Services) -> int:

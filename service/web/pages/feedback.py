@@ -8,8 +8,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
-from service.feedback.records import VOTES, FeedbackInput, Labels, SavedView
+from service.feedback.records import VOTES, FeedbackInput, Labels
 from service.fixes import service as fix_service
+from service.people.records import SavedView
 from service.web import group_views, views
 from service.web.api.parameters import Id
 from service.web.auth import ACT, READ
@@ -208,7 +209,7 @@ def save(
         expected = "1 to 100 characters, none of them a control character"
         raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected, name[:40]),)) from None
     with form.services.store.unit_of_work() as work:
-        work.feedback.save_view(form.principal.views_owner, SavedView(view.name, view.page, view.query))
+        work.saved_views.save(form.principal.views_owner, SavedView(view.name, view.page, view.query))
     return redirect(f"/failures?{view.query}{'&' if view.query else ''}{urlencode({'notice': 'view'})}")
 
 
@@ -216,7 +217,7 @@ def save(
 def drop(form: UserForm, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
     """Delete saved filters."""
     with form.services.store.unit_of_work() as work:
-        work.feedback.drop_view(form.principal.views_owner, name)
+        work.saved_views.remove(form.principal.views_owner, name)
     return redirect("/failures?notice=drop")
 
 

@@ -245,7 +245,7 @@ def test_no_query_of_the_group_and_feedback_pages_scans_a_table(filled: Store) -
         reading.feedback.labelled(open_only=True)
         reading.feedback.contests(NOON)
         reading.audit_samples.audit("2026-W47")
-        reading.feedback.views("ana", "/failures")
+        reading.saved_views.of("ana", "/failures")
     with filled.reading() as reading:
         for statement, parameters in seen:
             # The words' own index is no table of ours; a group has a note or two.

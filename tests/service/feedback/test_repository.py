@@ -1,4 +1,3 @@
-import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from threading import Thread
@@ -8,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from service.db.session import Store
-from service.feedback.records import FeedbackKind, Labels, NewFeedback, SavedView
+from service.feedback.records import FeedbackKind, Labels, NewFeedback
 from service.feedback.repository import audit_samples
 from service.feedback.repository.audit_samples import allocated
 from service.feedback.tables import feedback
@@ -189,20 +188,6 @@ def audit(store: Store, number: int, kind: FeedbackKind = "audit", **labels: str
         assert work.audit_samples.audited("2026-W47", number, given)
 
 
-def test_views_are_kept_by_name_for_one_person(store: Store) -> None:
-    with store.unit_of_work() as work:
-        work.feedback.save_view("ana", SavedView("b", "/failures", "side=user"))
-        work.feedback.save_view("ana", SavedView("a", "/failures", "q=%C3%A9"))
-        work.feedback.save_view("ana", SavedView("b", "/failures", "side=system"))
-        work.feedback.save_view("bo", SavedView("b", "/failures", ""))
-    with store.reading() as reading:
-        assert [(view.name, view.query) for view in reading.feedback.views("ana", "/failures")] == [
-            ("a", "q=%C3%A9"),
-            ("b", "side=system"),
-        ]
-        assert reading.feedback.views("ana", "/groups") == ()
-
-
 def test_feedback_is_deleted_with_its_failure(store: Store) -> None:
     [outcome] = put(store, [job("e1")])
     say(store, outcome.failure_id or 0, "ana", side="user", cause="USER.1")
@@ -210,28 +195,6 @@ def test_feedback_is_deleted_with_its_failure(store: Store) -> None:
     with store.reading() as reading:
         assert reading.feedback.labelled().items == ()
         assert reading.feedback.of(outcome.failure_id or 0) == ()
-
-
-def test_filters_that_are_saved_twice_at_the_same_time_are_stored_once(open_store: Callable[[], Store]) -> None:
-    first, second = open_store(), open_store()
-    errors: list[Exception] = []
-
-    def save() -> None:
-        try:
-            with second.unit_of_work() as work:
-                work.feedback.save_view("ana", SavedView("mine", "/failures", "side=user"))
-        except Exception as error:  # noqa: BLE001 -- of the thread, for the test
-            errors.append(error)
-
-    thread = Thread(target=save)
-    with first.unit_of_work() as work:
-        work.feedback.save_view("ana", SavedView("mine", "/failures", "side=system"))
-        thread.start()
-        time.sleep(0.3)  # the other one waits for this transaction
-    thread.join(60)
-    assert errors == []
-    with first.reading() as reading:
-        assert reading.feedback.views("ana", "/failures") == (SavedView("mine", "/failures", "side=user"),)
 
 
 def test_an_audited_failure_stands_for_those_of_its_stratum(store: Store) -> None:
