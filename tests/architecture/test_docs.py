@@ -5,7 +5,7 @@ import ast
 import importlib.util
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -258,6 +258,21 @@ def test_every_alert_has_a_severity_and_a_section_of_the_runbook() -> None:
 def test_every_command_has_a_row() -> None:
     rows = re.findall(r"^\| `faultline (\w+)`", documents.text_of(Path("docs/commands.md")), re.MULTILINE)
     assert sorted(rows) == sorted(COMMANDS)
+
+
+def printing_json(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
+    """The commands that print JSON with `--json`; another one takes the name of a file by it."""
+    if any("--json" in action.option_strings and action.nargs == 0 for action in parser._actions):
+        yield name
+    for subcommand, one in choices(parser).items():
+        yield from printing_json(one, f"{name} {subcommand}")
+
+
+def test_every_command_that_prints_json_is_listed() -> None:
+    text = documents.text_of(Path("docs/commands.md")).partition("## JSON output")[2]
+    listed = [line for line in text.splitlines() if "--json" in line]
+    found = [name for command in COMMANDS for name in printing_json(command_parser(command), command)]
+    assert [name for name in found if not any(line.startswith(f"faultline {name} ") for line in listed)] == []
 
 
 def test_every_setting_is_in_a_document() -> None:

@@ -1,11 +1,17 @@
 """Policies: merged with the built-in one, validated with line numbers, specialized for a job."""
 
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from classifiers.taxonomy import RetryOutlook
 from service.errors import ConfigurationError
 from service.recommend import policy
+from service.recommend.rules.outlook import holds
+from tests.service.recommend.sample_facts import AXES, FAILED, LOST_GPU
 
 RULE = """
 [[rule]]
@@ -86,6 +92,36 @@ def test_the_built_in_policy_decides_every_outlook_and_acts_only_with_opt_in() -
     outlooks = {outlook for rule in policy.built_in().rule for outlook in rule.when.retry_outlook or ()}
     assert outlooks == {"helps", "helps_elsewhere", "after_repair", "futile"}
     assert policy.built_in().opt_in.default == "shadow"
+
+
+def test_each_built_in_rule_decides_some_failure() -> None:
+    """The first rule whose conditions hold decides: one behind another with wider conditions never does."""
+    rules = policy.built_in().rule
+    statuses = {"failed", *(str(status) for rule in rules for status in rule.when.status or ())}
+    categories = [None, *(code for rule in rules for code in rule.when.category or ())]
+    limits = {rule.when.confidence_below for rule in rules} | {rule.when.confidence_at_least for rule in rules}
+    confidences = [0.0, 1.0, *(limit for limit in limits if limit is not None)]
+    flags = list(product((False, True), repeat=3))
+    deciding = set()
+    for cause, category, outlook, confidence, (abstained, disputed, uncorroborated) in product(
+        AXES.causes, categories, get_args(RetryOutlook), confidences, flags
+    ):
+        verdict = replace(
+            LOST_GPU,
+            cause=cause,
+            side=AXES.side_of(cause),
+            category=category,
+            retry_outlook=outlook,
+            confidence=confidence,
+            abstained=abstained,
+            disputed=disputed,
+            uncorroborated=uncorroborated,
+        )
+        for status, suspect_node in product(statuses, (False, True)):
+            job = replace(FAILED, status=status)
+            matching = (rule.name for rule in rules if holds(rule.when, verdict, job, suspect_node=suspect_node))
+            deciding.add(next(matching, None))
+    assert {rule.name for rule in rules} - deciding == set()
 
 
 @pytest.mark.parametrize(
