@@ -1,14 +1,10 @@
 """Conditional logit: classes share the coefficients of features that describe sample and class together."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from classifiers.model.linear_model import softmax
-
-Floats = NDArray[np.float32]
+from classifiers.model.linear_model import Doubles, Floats, softmax
 
 
 class NotConvergedError(RuntimeError):
@@ -37,7 +33,7 @@ class ConditionalLogit:
 
 
 def fit(
-    features: Floats, targets: Floats, weights: Any, penalty: float, *, max_iterations: int = 500
+    features: Floats, targets: Floats, weights: Doubles, penalty: float, *, max_iterations: int = 500
 ) -> ConditionalLogit:
     """Fit the coefficients by penalised maximum likelihood, with L-BFGS-B run to convergence.
 
@@ -56,7 +52,7 @@ def fit(
     count = len(features)
     share = (np.asarray(weights) / np.sum(weights)).astype(np.float32)[:, np.newaxis]
 
-    def objective(coefficients: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(coefficients: Doubles) -> tuple[float, Doubles]:
         scores = features @ coefficients.astype(np.float32)
         scores -= scores.max(axis=1, keepdims=True)
         total = np.exp(scores).sum(axis=1, keepdims=True)

@@ -23,7 +23,7 @@ from classifiers.model.calibration import UNFITTED, Calibration, fit_calibration
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.fitting import fit_text
 from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, FusedLabels, LabelFusion, number_of_coefficients
-from classifiers.model.linear_model import Floats
+from classifiers.model.linear_model import Doubles, Floats
 from classifiers.model.samples import Sample
 from classifiers.model.training_table import TrainingTable, label_shares, without_features
 from classifiers.model.vectorizer import WORD_PREFIXES
@@ -146,7 +146,7 @@ def _masked(table: TrainingTable, seed: int) -> Any:
     return matrix
 
 
-def _targets(taken: Sequence[Sample], axis: str, codes: Sequence[str]) -> tuple[Floats, Any]:
+def _targets(taken: Sequence[Sample], axis: str, codes: Sequence[str]) -> tuple[Floats, Doubles]:
     """Shares of the labels of each sample, samples × classes, and its weight, 0 where it has no label."""
     places = {code: place for place, code in enumerate(codes)}
     targets = np.zeros((len(taken), len(codes)), np.float32)

@@ -6,7 +6,7 @@ and a model is arrays and names, never pickled code.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,15 @@ from classifiers.model import constants
 from classifiers.model.sparse_rows import SparseRows
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+_Float = TypeVar("_Float", bound=np.floating[Any])
 
 
-def softmax(scores: Any) -> Any:
+def softmax(scores: NDArray[_Float]) -> NDArray[_Float]:
     """Row-wise softmax in the precision of the scores."""
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+    shifted: NDArray[_Float] = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares: NDArray[_Float] = shifted / shifted.sum(axis=1, keepdims=True)
+    return shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,7 +159,7 @@ class VoteMatrix:
             found.append(2 * chosen < total)
         return found
 
-    def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:
+    def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: NDArray[np.int64], count: int) -> Floats:
         statements = self._statements[axis]
         return sum_of_entries(values, rows, votes.entries, (count, len(statements))) @ statements
 

@@ -12,12 +12,13 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.fingerprint import fingerprint
 from classifiers.model.artifact import Model
-from classifiers.model.linear_model import softmax
+from classifiers.model.linear_model import Doubles, softmax
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
 from classifiers.model.site import label_groups, platt_scaling
 from classifiers.model.site.label_groups import LabelledGroup
@@ -181,9 +182,9 @@ class _Corrections:
         self.groups = groups
         self.penalties: dict[str, float | None] = {}
         self.folds = label_groups.folds_of(groups, FOLDS)
-        self._weights: dict[str, Any] = {}
-        self._held_out: dict[str, Any] = {}
-        self._losses: dict[str, Any] = {}
+        self._weights: dict[str, Doubles] = {}
+        self._held_out: dict[str, dict[int, Doubles]] = {}
+        self._losses: dict[str, tuple[list[int], Doubles]] = {}
         self._classes = packaged.fusion.classes
         self._features = [_strongest(group.scores.rows[0]) for group in groups]
         self._entries = [
@@ -222,7 +223,9 @@ class _Corrections:
         self._weights[axis] = weights
         self._held_out[axis] = self._out_of_fold(axis, rows, offsets, targets, penalty)
 
-    def _out_of_fold(self, axis: str, rows: Sequence[int], offsets: Any, targets: Any, penalty: float) -> Any:
+    def _out_of_fold(
+        self, axis: str, rows: Sequence[int], offsets: Doubles, targets: Doubles, penalty: float
+    ) -> dict[int, Doubles]:
         """By fold the weights that were fitted without it, groups × classes."""
         places, folds = np.array(rows), self.folds[rows]
         found = {}
@@ -278,7 +281,9 @@ def _strongest(row: Mapping[str, float]) -> dict[str, float]:
     return {name: float(f"{kept[name] / length:.5g}") for name in sorted(names)}
 
 
-def _cross_fitted(kernel: Any, offsets: Any, targets: Any, folds: Any, penalty: float) -> tuple[Any, Any]:
+def _cross_fitted(
+    kernel: Doubles, offsets: Doubles, targets: Doubles, folds: NDArray[np.int64], penalty: float
+) -> tuple[Doubles, NDArray[np.bool_]]:
     """Of weights that were fitted without a group's fold: how far they move it (groups × classes), supported or not."""
     moved, supported = np.zeros_like(offsets), np.zeros(len(offsets), dtype=np.bool_)
     for fold in range(FOLDS):
@@ -291,7 +296,7 @@ def _cross_fitted(kernel: Any, offsets: Any, targets: Any, folds: Any, penalty: 
     return moved, supported
 
 
-def _keeps_classes(offsets: Any, moved: Any, supported: Any, targets: Any) -> bool:
+def _keeps_classes(offsets: Doubles, moved: Doubles, supported: NDArray[np.bool_], targets: Doubles) -> bool:
     """Whether as many groups are right after supported corrections as before, and no class loses more than a few."""
     true = targets.argmax(axis=1)
     before = offsets.argmax(axis=1) == true
@@ -301,7 +306,7 @@ def _keeps_classes(offsets: Any, moved: Any, supported: Any, targets: Any) -> bo
     return bool(after.sum() >= before.sum() and (lost <= allowed).all())
 
 
-def _chosen(losses: Mapping[float, Any], packaged: Any) -> float | None:
+def _chosen(losses: Mapping[float, Doubles], packaged: Doubles) -> float | None:
     """The strongest penalty that is as good as the best one and better than the packaged scores; None if none is."""
     if not losses:
         return None
@@ -315,7 +320,7 @@ def _chosen(losses: Mapping[float, Any], packaged: Any) -> float | None:
     return None
 
 
-def fit_weights(kernel: Any, offsets: Any, targets: Any, penalty: float) -> Any:
+def fit_weights(kernel: Doubles, offsets: Doubles, targets: Doubles, penalty: float) -> Doubles:
     """Weights (groups × classes) of a kernel logistic regression with offsets, by L-BFGS.
 
     Minimises the log loss plus penalty / 2 × the squared norm of the correction in the kernel's space.
@@ -325,7 +330,7 @@ def fit_weights(kernel: Any, offsets: Any, targets: Any, penalty: float) -> Any:
     shape = offsets.shape
     root = np.linalg.cholesky(kernel + _RIDGE * np.eye(len(kernel)))  # in these coordinates the penalty is a sphere
 
-    def objective(flat: Any) -> tuple[float, Any]:
+    def objective(flat: Doubles) -> tuple[float, Doubles]:
         place = flat.reshape(shape)
         shares = softmax(offsets + root @ place)
         loss = -float(np.log(np.maximum((shares * targets).sum(axis=1), 1e-12)).sum())

@@ -7,10 +7,11 @@ several people labelled: who contradicts the others everywhere does not cancel t
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classifiers import taxonomy
 from classifiers.data.labelled_cases import AXES, LabelledCase
@@ -224,7 +225,7 @@ def entry_of(group: LabelledGroup) -> MemoryEntry:
     )
 
 
-def folds_of(groups: Sequence[LabelledGroup], folds: int) -> Any:
+def folds_of(groups: Sequence[LabelledGroup], folds: int) -> NDArray[np.int64]:
     """The fold of each group; groups of one program are in the same fold."""
     names = (
         str(group.representative.case.provenance.get("program") or group.representative.case.group) for group in groups

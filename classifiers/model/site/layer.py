@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.model.linear_model import Floats, softmax
+from classifiers.model.linear_model import Doubles, Floats, softmax
 from classifiers.model.site.memory import Memory, MemoryEntry
 from classifiers.model.site.similarity import FEATURES_ALONE, KernelWeights, Similarities
 
@@ -95,7 +95,7 @@ class SiteLayer:
     about: Mapping[str, Any] = field(default_factory=dict)
     changed_confidence: float | None = None
     kernel: KernelWeights = FEATURES_ALONE
-    _weights: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _weights: dict[str, Doubles] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def similar(self) -> Similarities:
@@ -124,7 +124,7 @@ class SiteLayer:
         return "site-" + hashlib.sha256(self.text().encode()).hexdigest()[:12]
 
     def corrected(
-        self, axis: str, classes: Sequence[str], shares: Floats, similar: Floats
+        self, axis: str, classes: Sequence[str], shares: Floats, similar: Doubles
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Corrected probabilities of an axis, and whether the labels support another class than the packaged one.
 
@@ -138,7 +138,7 @@ class SiteLayer:
         probabilities: Floats = softmax(scores + similar @ weights).astype(np.float32)
         return probabilities, supported_changes(scores, similar, weights)
 
-    def _weights_of(self, axis: str, classes: Sequence[str]) -> Any:
+    def _weights_of(self, axis: str, classes: Sequence[str]) -> Doubles:
         """The weights of the support cases, support cases × classes."""
         if axis not in self._weights:
             rows = [[vector.weights.get(axis, {}).get(code, 0.0) for code in classes] for vector in self.support]
@@ -240,7 +240,7 @@ def _check_values(layer: SiteLayer) -> None:
     layer.about.keys()
 
 
-def supported_changes(scores: Floats, similar: Floats, weights: Any) -> NDArray[np.bool_]:
+def supported_changes(scores: Doubles, similar: Doubles, weights: Doubles) -> NDArray[np.bool_]:
     """Whether the labels support that a correction changes the likeliest class of a sample, by sample.
 
     The new class has to lead the old one by `LEAST_LEAD` standard errors of the correction. The standard error is the
@@ -264,7 +264,7 @@ def supported_changes(scores: Floats, similar: Floats, weights: Any) -> NDArray[
     return supported
 
 
-def smoothed(shares: Floats) -> Any:
+def smoothed(shares: Floats) -> Doubles:
     """Probabilities with a share of an even distribution, in double precision."""
     return (1 - SMOOTHING) * shares.astype(np.float64) + SMOOTHING / shares.shape[1]
 

@@ -7,10 +7,12 @@ more of small strata, such as failures that people had corrected before: each fa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from classifiers.model.linear_model import Doubles
 from classifiers.model.site.layer import SiteCalibration, log_odds
 
 # Judgement: fewer audited failures, or fewer wrong ones among them, do not change the confidence.
@@ -57,14 +59,14 @@ def fit(points: Sequence[Point]) -> SiteCalibration:
     return SiteCalibration(float(f"{slope:.5g}"), float(f"{intercept:.5g}"), len(points))
 
 
-def effective(points: Sequence[Point]) -> Any:
+def effective(points: Sequence[Point]) -> Doubles:
     """The weights, scaled so that their sum is the effective number of points (Kish 1965)."""
     weights = np.array([point.weight for point in points], float)
-    scaled: Any = weights * weights.sum() / (weights**2).sum()
+    scaled: Doubles = weights * weights.sum() / (weights**2).sum()
     return scaled
 
 
-def _helps(odds: Any, right: Any, weights: Any, groups: Any) -> bool:
+def _helps(odds: Doubles, right: Doubles, weights: Doubles, groups: NDArray[np.int64]) -> bool:
     """Whether the line of the other folds makes the log loss of a fold clearly smaller; groups stay together."""
     folds = groups % FOLDS
     gained = np.zeros(len(odds))
@@ -78,16 +80,17 @@ def _helps(odds: Any, right: Any, weights: Any, groups: Any) -> bool:
     return bool(mean > STANDARD_ERRORS * (of_groups**2).sum() ** 0.5 / weights.sum())
 
 
-def _losses(scores: Any, right: Any) -> Any:
+def _losses(scores: Doubles, right: Doubles) -> Doubles:
     """The log loss of each failure."""
-    return np.logaddexp(0.0, scores) - right * scores
+    losses: Doubles = np.logaddexp(0.0, scores) - right * scores
+    return losses
 
 
-def line(odds: Any, right: Any, weights: Any) -> tuple[float, float]:
+def line(odds: Doubles, right: Doubles, weights: Doubles) -> tuple[float, float]:
     """Slope and intercept of the line over the log odds, with a prior around "no change"."""
     from scipy.optimize import minimize  # noqa: PLC0415 - for fitting only; it would double the time of a start
 
-    def objective(parameters: Any) -> float:
+    def objective(parameters: Doubles) -> float:
         slope, intercept = parameters
         loss = float((weights * _losses(slope * odds + intercept, right)).sum())
         loss += ((slope - 1.0) / SLOPE_DEVIATION) ** 2 / 2 + (intercept / INTERCEPT_DEVIATION) ** 2 / 2

@@ -8,18 +8,21 @@ says is the same everywhere; labels of other failures with it say nothing new.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classifiers import taxonomy
 from classifiers.model.fusion_input import FIRST_LINE, FusionInput
-from classifiers.model.linear_model import Floats
+from classifiers.model.linear_model import Doubles
 from classifiers.signatures import Catalogue
 
 # Held-out families: power of the cosine of two failures' features; above 1 a label acts on near failures only.
 KERNEL_POWER: Final = 2
 _SEVERAL: Final = 2
+# Of each feature the rows that have it, and its values there.
+_Postings = Mapping[str, tuple[NDArray[np.int64], Doubles]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +80,34 @@ class Similarities:
         self._features = _postings(features)
         self._entries = _postings([_unit(names) for names in entries])
 
-    def of(self, rows: Sequence[Mapping[str, float]], entries: Sequence[Sequence[str]]) -> Floats:
+    def of(self, rows: Sequence[Mapping[str, float]], entries: Sequence[Sequence[str]]) -> Doubles:
         """Similarity of failures, by their features and open entries, to each known one: samples × known failures.
 
         It is at most the sum of the two weights.
         """
         return self._joined(self.cosines(rows), entries)
 
-    def of_known(self) -> Floats:
+    def of_known(self) -> Doubles:
         """Similarity of the known failures to one another, a symmetric matrix."""
         return self._joined(self._clipped(self._known, self._features), self._known_entries)
 
-    def cosines(self, rows: Sequence[Mapping[str, float]]) -> Floats:
+    def cosines(self, rows: Sequence[Mapping[str, float]]) -> Doubles:
         """Cosine (0..1) of failures' features and those of each known failure: samples × known failures."""
         lengths = np.array([length_of(row) for row in rows])
         products = _products(rows, self._features, len(self._known))
-        cosines: Floats = np.clip(products / np.maximum(lengths, 1e-9)[:, np.newaxis], 0.0, 1.0)
+        cosines: Doubles = np.clip(products / np.maximum(lengths, 1e-9)[:, np.newaxis], 0.0, 1.0)
         return cosines
 
-    def _joined(self, cosines: Floats, entries: Sequence[Sequence[str]]) -> Floats:
-        similar: Floats = self._weights.features * cosines**KERNEL_POWER
+    def _joined(self, cosines: Doubles, entries: Sequence[Sequence[str]]) -> Doubles:
+        similar: Doubles = self._weights.features * cosines**KERNEL_POWER
         if self._weights.entries:
             shared = self._clipped([_unit(names) for names in entries], self._entries)
             similar = similar + self._weights.entries * shared**KERNEL_POWER
         return similar
 
-    def _clipped(self, rows: Sequence[Mapping[str, float]], known: Mapping[str, tuple[Any, Any]]) -> Floats:
+    def _clipped(self, rows: Sequence[Mapping[str, float]], known: _Postings) -> Doubles:
         """Inner products of rows of length one with known ones; rounding may exceed one."""
-        products: Floats = np.clip(_products(rows, known, len(self._known)), 0.0, 1.0)
+        products: Doubles = np.clip(_products(rows, known, len(self._known)), 0.0, 1.0)
         return products
 
 
@@ -123,7 +126,7 @@ def _unit(names: Sequence[str]) -> dict[str, float]:
     return dict.fromkeys(names, len(names) ** -0.5) if names else {}
 
 
-def _postings(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[Any, Any]]:
+def _postings(rows: Sequence[Mapping[str, float]]) -> _Postings:
     """Of each feature the rows that have it, and its values there."""
     found: dict[str, tuple[list[int], list[float]]] = {}
     for number, row in enumerate(rows):
@@ -134,7 +137,7 @@ def _postings(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[Any, Any]]
     return {name: (np.asarray(places), np.asarray(values)) for name, (places, values) in found.items()}
 
 
-def _products(rows: Sequence[Mapping[str, float]], known: Mapping[str, tuple[Any, Any]], count: int) -> Any:
+def _products(rows: Sequence[Mapping[str, float]], known: _Postings, count: int) -> Doubles:
     """Inner products of rows with the `count` rows of `known` postings, rows × count."""
     products = np.zeros((len(rows), count))
     for number, row in enumerate(rows):
