@@ -1,25 +1,17 @@
 """Collects the lines of successful jobs, and finds those of the last good run for a failed job."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from classifiers.contracts import GoodRun
 from classifiers.last_good_run import good_run
 from service.contracts.event import JobCompletion, Status
 from service.db.session import ReadSession
 from service.good_runs.repository import JobName, StoredGoodRun
-from service.logs.fetch import FetchedLogs
+from service.logs.fetch import LogReader
 
 GoodRunLogs = Literal["off", "inline", "all"]
 LOGS_OF_A_RUN: Final = 64  # streams that are read (judgement: ranks print the same lines)
-
-
-class Logs(Protocol):
-    """The log reader that is needed (service.logs.fetch.LogFetcher)."""
-
-    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
-        """One `FetchedLogs` for each event, in order; never raises."""
-        ...
 
 
 def job_name(event: JobCompletion) -> JobName | None:
@@ -35,7 +27,7 @@ class GoodRuns:
         read: which logs of successful jobs are read: none, the tails that events carry, or those given by URI too.
     """
 
-    def __init__(self, logs: Logs, read: GoodRunLogs = "inline") -> None:
+    def __init__(self, logs: LogReader, read: GoodRunLogs = "inline") -> None:
         self._logs = logs
         self._read = read
 

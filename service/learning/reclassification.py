@@ -93,13 +93,13 @@ class Reclassification:
     ) -> Reclassified:
         """Classify the failures that match again, oldest first.
 
+        Two processes that do so at a time both read the failures; each new version is stored once.
+
         Args:
             filters: which failures.
             options: how.
             most: stop after about this many failures; the next run continues there. None: all.
             wanted: what a person asked for, the same in a run that is started again later; None: the filters.
-
-        Two processes that do so at a time both read the failures; each new version is stored once.
 
         Raises:
             Unavailable: the database does not answer; starting again continues.

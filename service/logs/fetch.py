@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from classifiers.case_builder import stream_name, unknown_kind
 from classifiers.contracts import FLIGHT_RECORDER, LogStream
@@ -46,6 +46,14 @@ class FetchedLogs:
 
     streams: tuple[LogStream, ...] = ()
     pending: tuple[LogRef, ...] = ()
+
+
+class LogReader(Protocol):
+    """What the diagnosis needs of `LogFetcher`."""
+
+    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
+        """One `FetchedLogs` for each event, in order; never raises."""
+        ...
 
 
 @dataclass(slots=True)

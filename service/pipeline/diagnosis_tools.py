@@ -11,7 +11,7 @@ from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.contracts.verdict_wire import wire_of
 from service.db.session import Store
-from service.good_runs.collection import Logs
+from service.logs.fetch import LogReader
 from service.pipeline.classification import Classifier
 from service.recommend.advise import advise_without_history
 from service.recommend.policy import Policy
@@ -34,7 +34,7 @@ class DiagnosisTools:
     """
 
     store: Store
-    logs: Logs
+    logs: LogReader
     classifier: Classifier
     policy: Policy
     clock: Clock
