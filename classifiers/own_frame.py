@@ -19,6 +19,11 @@ _LIBRARY: Final = re.compile(
 )
 
 
+def is_of_library(path: str) -> bool:
+    """Whether a file of a frame belongs to an installed package or the interpreter, not to the job's own code."""
+    return _LIBRARY.search(path) is not None
+
+
 def own_frame(streams: Sequence[LogStream], evidence: Sequence[Evidence]) -> str | None:
     """Return the innermost frame of the job's own code above the line where the failure began, as `train.py:88`.
 
@@ -52,7 +57,7 @@ def _innermost(text: str) -> str | None:
     """The last frame outside of libraries of the traceback at the end of a text."""
     for line in reversed(text.splitlines()[-_LINES:]):
         frame = _FRAME.search(line)
-        if frame is not None and not _LIBRARY.search(frame["path"]):
+        if frame is not None and not is_of_library(frame["path"]):
             name = frame["path"].replace("\\", "/").rpartition("/")[2]
             return f"{name}:{frame['line']}"
         if _TRACEBACK in line:

@@ -10,6 +10,7 @@ from classifiers.contracts import FLIGHT_RECORDER, LogStream, Verdict
 from classifiers.diagnostic_files.streams import TITLES
 from classifiers.extraction.line_shapes import contains_any
 from classifiers.extraction.scan import ERROR_WORDS, tidy
+from classifiers.own_frame import is_of_library
 from classifiers.suspected_place import suspected_place
 from classifiers.taxonomy import Role
 from service.contracts.event import JobCompletion, NodeEventIn, Status
@@ -36,7 +37,6 @@ _FRAME: Final = re.compile(
     r"^(?P<prefix>.{0,200}?)\s{0,40}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})"
     r"(?:, in (?P<function>[^\n]{1,100}))?"
 )
-_OTHERS_CODE: Final = re.compile(r"(?:site|dist)-packages/|/lib/python\d|<frozen ")
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _FRAMES_WITHIN: Final = 200  # lines before the exception, and characters
 _BEFORE: Final = 64 * 1024
@@ -360,7 +360,7 @@ def _raised_at(log: ReadLog, number: int) -> str | None:
         frame = _FRAME.match(line)
         if frame is not None and text.startswith(frame["prefix"]):
             place = f"{frame['file']}:{frame['line']}" + (f" in {frame['function']}" if frame["function"] else "")
-            if _OTHERS_CODE.search(frame["file"]) is None:
+            if not is_of_library(frame["file"]):
                 return place
             found = found or place
         elif _TRACEBACK in line and text.startswith(line.partition(_TRACEBACK)[0].rstrip()):
