@@ -25,6 +25,7 @@ from service.web.pages.forms import (
     cause_choice,
     causes_by_side,
     redirect,
+    redirect_to_list,
     symptoms,
 )
 from service.web.pages.templating import render
@@ -170,10 +171,9 @@ def give_bulk_feedback(
     taken = form.services.feedback.add_to_many(
         [number for number, _ in ticked], form.actor, feedback, [version for _, version in ticked]
     )
-    query = back.lstrip("?") if back.isprintable() else ""
     counts = {"taken": len(taken), "left": len({*ticked}) - len(taken)}
     notice = urlencode({"notice": kind, **counts, "judged": ".".join(str(one.failure_id) for one in taken)})
-    return redirect(f"/failures?{query}{'&' if query else ''}{notice}")
+    return redirect_to_list("/failures", back, notice)
 
 
 @router.post("/feedback/undo")
@@ -191,9 +191,8 @@ def undo_bulk_feedback(
         except (Conflict, NotFound):
             continue
         undone += 1
-    query = back.lstrip("?") if back.isprintable() else ""
     notice = urlencode({"notice": "undone", "taken": undone, "left": len(numbers) - undone})
-    return redirect(f"/failures?{query}{'&' if query else ''}{notice}")
+    return redirect_to_list("/failures", back, notice)
 
 
 @router.post("/views")

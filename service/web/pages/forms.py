@@ -70,6 +70,18 @@ def redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303)
 
 
+def redirect_to_list(page: str, back: str, notice: str) -> RedirectResponse:
+    """Redirect to the list on which rows were selected, with its filters.
+
+    Args:
+        page: the path of the list.
+        back: the query of its address, from a form.
+        notice: what the list tells of the action, as a query.
+    """
+    query = back.lstrip("?") if back.isprintable() else ""
+    return redirect(f"{page}?{query}{'&' if query else ''}{notice}")
+
+
 @dataclass(frozen=True, slots=True)
 class OverviewScope:
     """The filters of the overview."""

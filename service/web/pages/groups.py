@@ -34,6 +34,7 @@ from service.web.pages.forms import (
     causes_by_side,
     mitigations,
     redirect,
+    redirect_to_list,
 )
 from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
@@ -186,8 +187,7 @@ def act_on_many(
         raise InvalidInput("no group is selected", (FieldError("group", "one or more groups"),))
     given = _action(form.services, action, span=span, to=to)
     act(form.services, chosen, form.actor, given)
-    query = back.lstrip("?") if back.isprintable() else ""
-    return redirect(f"/groups?{query}{'&' if query else ''}notice={_notice(given)}")
+    return redirect_to_list("/groups", back, f"notice={_notice(given)}")
 
 
 @dataclass(frozen=True, slots=True)
