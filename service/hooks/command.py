@@ -6,7 +6,6 @@ interrupted program did its work: such a request becomes `unknown` and is not re
 """
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -18,8 +17,6 @@ from typing import IO, Any
 
 from service.hooks.lease_parser import LONGEST_ID, request_to_json
 from service.hooks.request import Failed, Lease, Ready, Request, Settled
-
-log = logging.getLogger(__name__)
 
 TRY_LATER = 75
 RETRY_S = 60.0

@@ -168,9 +168,6 @@ GIB = 2**30
 HOUR_S = 3600
 _DEVICE_MEMORY = "DL.1"
 _HOST_MEMORY = "DL.4"
-_LIMITS = frozenset(
-    {"slurm.time-limit", "slurm.status-timeout", "kubernetes.deadline"}
-)  # lines that a limit ended a job
 
 
 def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Requests) -> dict[str, Any]:

@@ -10,20 +10,12 @@ from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import orjson
-
 from service.recommend.facts import Facts, Lineage
 
 # Facts that earlier releases stored and no rule asks for.
 _FORMER: Mapping[type, frozenset[str]] = {
     Lineage: frozenset({"gpu_hours_spent", "last_progress_step", "last_checkpoint", "last_outcome"})
 }
-
-
-def to_wire(facts: Facts) -> dict[str, Any]:
-    """The facts as JSON data; times as RFC 3339."""
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(changed_facts(facts), default=str))
-    return plain
 
 
 def changed_facts(facts: Facts) -> dict[str, Any]:
@@ -37,10 +29,10 @@ def changed_facts(facts: Facts) -> dict[str, Any]:
 
 
 def from_wire(data: Mapping[str, Any]) -> Facts:
-    """The facts from the result of `to_wire`.
+    """The facts from the JSON of `changed_facts`.
 
     Raises:
-        KeyError, ValueError, TypeError: the data is not a result of `to_wire`.
+        KeyError, ValueError, TypeError: the data is no such JSON.
     """
     made: Facts = _build(Facts, data)
     return made

@@ -59,12 +59,6 @@ def add(connection: Connection, texts: Iterable[tuple[int, str]]) -> None:
         connection.exec_driver_sql("INSERT INTO evidence_words (rowid, words) VALUES (?, ?)", rows)
 
 
-def replace(connection: Connection, failure_id: int, texts: str) -> None:
-    """Replace the indexed text of a failure."""
-    remove(connection, [failure_id])
-    add(connection, [(failure_id, texts)])
-
-
 def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
     """Remove failures from the index."""
     if not failure_ids:

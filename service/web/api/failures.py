@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from service.contracts.verdict import VerdictBody
 from service.failures.records import FailureDetail, FailureRow, FailureSort
@@ -20,7 +20,6 @@ from service.web.services import InjectedServices
 from service.web.views import FailureQuery, Job, Pipeline
 
 router = APIRouter(tags=["failures"])
-Line = Annotated[int, Field(ge=1)]
 
 
 class FailuresPage(BaseModel):

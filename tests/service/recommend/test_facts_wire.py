@@ -1,6 +1,7 @@
 """Facts survive serialization to JSON."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 from hypothesis import given, settings
@@ -16,8 +17,14 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 SPAN = st.floats(0, 1e6)
 
 
+def stored(facts: Facts) -> dict[str, Any]:
+    """The facts as they are stored."""
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(facts_wire.changed_facts(facts)))
+    return plain
+
+
 def test_default_facts_are_left_out() -> None:
-    assert facts_wire.to_wire(Facts(NOW)) == {"now": "2026-11-20T12:00:00+00:00"}
+    assert stored(Facts(NOW)) == {"now": "2026-11-20T12:00:00+00:00"}
 
 
 @given(
@@ -39,8 +46,7 @@ def test_default_facts_are_left_out() -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_facts_survive_serialization(facts: Facts) -> None:
-    assert facts_wire.from_wire(facts_wire.to_wire(facts)) == facts
-    assert facts_wire.from_wire(orjson.loads(orjson.dumps(facts_wire.changed_facts(facts)))) == facts
+    assert facts_wire.from_wire(stored(facts)) == facts
 
 
 def test_invalid_text_is_cleaned_before_storage() -> None:
@@ -50,7 +56,7 @@ def test_invalid_text_is_cleaned_before_storage() -> None:
 
 
 def test_facts_of_an_earlier_release_are_read_without_those_that_no_rule_asks_for() -> None:
-    known = facts_wire.to_wire(Facts(NOW, lineage=Lineage(key="l1", attempts=2)))
+    known = stored(Facts(NOW, lineage=Lineage(key="l1", attempts=2)))
     known["lineage"] |= {"gpu_hours_spent": 1.5, "last_progress_step": 7, "last_checkpoint": "s3://c/7"}
     known["lineage"] |= {"last_outcome": "succeeded"}
     assert facts_wire.from_wire(known) == Facts(NOW, lineage=Lineage(key="l1", attempts=2))
