@@ -34,13 +34,11 @@ class FilledText:
         return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
 
 
-def write(
-    text: str, synthetic: SyntheticValues, routine_lines: "RoutineLines", scene: str, *, marked: bool = True
-) -> FilledText:
-    """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
+def write(text: str, synthetic: SyntheticValues, routine_lines: "RoutineLines", scene: str) -> FilledText:
+    """Fill a text and assign its lines to their sources. The lines may get a launcher's prefix."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
-    mark = line_prefix(text, scene, synthetic) if marked else None
+    mark = line_prefix(text, scene, synthetic)
     for raw in text.strip("\n").split("\n"):
         first, _, rest = raw.partition(" ")
         if first == "@rank":

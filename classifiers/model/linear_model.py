@@ -101,9 +101,7 @@ class TextModel:
                 return head
         raise KeyError(axis)
 
-    def top_contributions(
-        self, matrix: Any, axis: str, labels: Sequence[str], limit: int = constants.SHOWN_FEATURES
-    ) -> list[tuple[tuple[str, float], ...]]:
+    def top_contributions(self, matrix: Any, axis: str, labels: Sequence[str]) -> list[tuple[tuple[str, float], ...]]:
         """Of each sample the features that support its label most against the mean of all classes, strongest first."""
         head, means, weights, names = self.head(axis), self._mean_of(axis), self.weights, self.names
         places = {label: head.begin + place for place, label in enumerate(head.classes)}
@@ -116,8 +114,8 @@ class TextModel:
                 continue
             columns = indices[begin:end]
             shares = data[begin:end] * (weights[columns, place] - means[columns])
-            order = np.argsort(-shares)[: limit + 1]
+            order = np.argsort(-shares)[: constants.SHOWN_FEATURES + 1]
             ranked = zip(columns[order].tolist(), shares[order].tolist(), strict=True)
             shown = [(names[column], share) for column, share in ranked if share > 0 and names[column] != "bias"]
-            found.append(tuple(shown[:limit]))
+            found.append(tuple(shown[: constants.SHOWN_FEATURES]))
         return found

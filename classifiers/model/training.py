@@ -51,7 +51,6 @@ def train(
     catalogue: Catalogue | None = None,
     *,
     seed: int = 0,
-    now: datetime | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, TrainingReport]:
     """A model of the cases and the catalogue's examples, with a report.
@@ -60,7 +59,6 @@ def train(
         cases: labelled cases.
         catalogue: the signature catalogue; None is the packaged one.
         seed: seed of the folds, of the solver and of what the second stage is fitted on.
-        now: time of creation; None is the current time.
         progress: receives a line of text at each step.
     """
     cases = labelled_cases.ordered(cases)
@@ -81,7 +79,7 @@ def train(
     about: dict[str, Any] = {
         "name": NAME,
         "version": VERSION,
-        "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": seed,
         "data": labelled_cases.digest(cases),
         "cases": len(cases),

@@ -229,13 +229,12 @@ class Judgement:
         reason: Reason | None = None,
         support: Support | None = None,
         explains: tuple[int, ...] = (),
-        leads: tuple[int, ...] = (),
     ) -> None:
         self.index = index
         self.reason = reason
         self.support = support
         self.explains = explains
-        self.leads = leads
+        self.leads: tuple[int, ...] = ()
 
 
 class Fit(IntEnum):

@@ -84,12 +84,7 @@ class Reclassification:
         self._revised = revised
 
     def run(
-        self,
-        filters: FailureFilter,
-        options: RunOptions = DEFAULT_OPTIONS,
-        *,
-        most: int | None = None,
-        wanted: str | None = None,
+        self, filters: FailureFilter, options: RunOptions = DEFAULT_OPTIONS, *, wanted: str | None = None
     ) -> Reclassified:
         """Classify the failures that match again, oldest first.
 
@@ -98,7 +93,6 @@ class Reclassification:
         Args:
             filters: which failures.
             options: how.
-            most: stop after about this many failures; the next run continues there. None: all.
             wanted: what a person asked for, the same in a run that is started again later; None: the filters.
 
         Raises:
@@ -112,7 +106,7 @@ class Reclassification:
         # At most a second's failures at once, so that live events do not wait for the processor.
         per_second = options.per_second or DEFAULT_PER_SECOND
         at_once = max(1, min(AT_ONCE, math.ceil(per_second)))
-        while most is None or done.read + done.people + done.unreadable < most:
+        while True:
             began = self._clock.monotonic()
             with self._store.reading() as reading:
                 page = reading.failures.page(filters, limit=at_once, cursor=cursor, sort="ended_at")
@@ -124,9 +118,8 @@ class Reclassification:
             cursor = page.next_cursor
             if cursor is None:
                 done.complete = True
-                break
+                return done
             self._clock.sleep(max(0.0, len(page.items) / per_second - (self._clock.monotonic() - began)))
-        return done
 
     @property
     def model(self) -> str:

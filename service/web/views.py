@@ -18,7 +18,7 @@ from service.jobs.records import Attempt
 from service.people.roles import sees
 from service.reports.records import EVERYTHING, PublishedReport, Subscription
 from service.reports.scope import scope_of
-from service.statistics.records import ALL_JOBS, Health, Scope, Stats, StatsDetail
+from service.statistics.records import ALL_JOBS, Health, Scope, Stats
 from service.times import rfc3339
 from service.web.auth import Principal
 from service.web.services import Services
@@ -72,7 +72,6 @@ def stats(
     since: str | None = None,
     until: str | None = None,
     scope: Scope = ALL_JOBS,
-    detail: StatsDetail = "hours",
 ) -> Stats:
     """Counts and rates of jobs that ended in a period (see `period`).
 
@@ -81,7 +80,7 @@ def stats(
     """
     begin, end = period(services, since, until)
     with services.reading() as reading:
-        return reading.statistics.stats(begin, end, scope, detail)
+        return reading.statistics.stats(begin, end, scope)
 
 
 def period(services: Services, since: str | None, until: str | None) -> tuple[datetime, datetime]:

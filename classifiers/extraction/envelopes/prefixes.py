@@ -85,10 +85,10 @@ def longest(lines: Sequence[str], share: float = _SHARE) -> str | None:
     return None if _OF_FAILURE.search(best) else best
 
 
-def time_of_collector(lines: Sequence[str], share: float = _SHARE) -> str | None:
-    """The time that a collector puts before a share of lines; None where it is the program's own or there is none."""
+def time_of_collector(lines: Sequence[str]) -> str | None:
+    """The time that a collector puts before most lines; None where it is the program's own or there is none."""
     heads = list(map(_with_marks, lines))
-    return _time_of_collector(lines, heads, sorted(heads)[len(heads) // 2], share)
+    return _time_of_collector(lines, heads, sorted(heads)[len(heads) // 2], _SHARE)
 
 
 def _time_of_collector(lines: Sequence[str], heads: Sequence[str], median: str, share: float) -> str | None:
