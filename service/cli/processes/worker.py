@@ -87,9 +87,9 @@ def claimed(scope: str, count: int) -> Iterator[list[int]]:
     with ExitStack() as held:
         numbers: list[int] = []
         for _ in range(count):
-            slot = claim(scope, numbers[-1] + 1 if numbers else 0)
-            held.callback(slot.close)
-            numbers.append(slot.number)
+            instance = claim(scope, numbers[-1] + 1 if numbers else 0)
+            held.callback(instance.close)
+            numbers.append(instance.number)
         yield numbers
 
 
@@ -138,8 +138,8 @@ def run_worker(services: compose.ProcessServices, stop: ShutdownFlag, *, member:
     """
     config = services.kafka
     host = socket.gethostname()
-    slot = claim(_name_scope(config, host)) if member is None else None
-    name = member if slot is None else instance_id(config.group_id, host, slot.number)
+    instance = claim(_name_scope(config, host)) if member is None else None
+    name = member if instance is None else instance_id(config.group_id, host, instance.number)
     try:
         consumer = services.consumer(name)
         if not _ready(services.store.check, stop, services.telemetry):
@@ -153,8 +153,8 @@ def run_worker(services: compose.ProcessServices, stop: ShutdownFlag, *, member:
             consumer.run(combined)
         log.info("%s has left the group", name)
     finally:
-        if slot is not None:
-            slot.close()
+        if instance is not None:
+            instance.close()
 
 
 @contextmanager
