@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Float,
     Integer,
     LargeBinary,
@@ -194,7 +195,7 @@ class DriftReader(TimedReader):
             lines |= {row.id: row.headline for row in self._connection.execute(found)}
         return tuple(_with_headlines(cluster, lines) for cluster in clusters)
 
-    def _judged(self, since: datetime, until: datetime, what: Any) -> dict[tuple[str, str], int]:
+    def _judged(self, since: datetime, until: datetime, what: ColumnElement[bool]) -> dict[tuple[str, str], int]:
         """The number of failures of each group with a feedback of some kind."""
         found = self._connection.execute(
             select(

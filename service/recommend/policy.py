@@ -2,7 +2,7 @@
 
 import copy
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +21,7 @@ _LISTS = ("rule", "retrier")
 _OF_WHERE = tuple(Where.model_fields)
 # Of each list of a file: each override is checked with all rules. Far more than anybody writes (judgement).
 MOST_ROWS = 500
+_PathOf = Callable[[tuple[str | int, ...]], tuple[str | int, ...]]  # in the file, of one in the merged policy
 MOST_ERRORS = 20  # that a message names: a file of a megabyte may have a hundred thousand
 
 
@@ -131,7 +132,7 @@ class _Errors:
         field = ".".join(str(part) for part in path)
         self.found.append(FieldError(field if line is None else f"{field} (line {line})", expected, got))
 
-    def add_pydantic(self, error: ValidationError, path_of: Any) -> None:
+    def add_pydantic(self, error: ValidationError, path_of: _PathOf) -> None:
         for problem, translated in zip(error.errors(include_url=False), as_unreadable(error).errors, strict=False):
             known = problem["type"] != "extra_forbidden"
             path = path_of(tuple(problem["loc"]))
@@ -156,7 +157,7 @@ class _Errors:
             raise ConfigurationError(f"{self._name}: {message}", tuple(named))
 
 
-def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[str | int, ...] = ()) -> Any:
+def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[str | int, ...] = ()) -> _PathOf:
     """A function from a path in the merged policy to the path in the file that set it."""
 
     def path(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:

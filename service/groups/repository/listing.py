@@ -21,6 +21,7 @@ from sqlalchemy import (
     tuple_,
     union_all,
 )
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
@@ -34,6 +35,7 @@ from service.times import MAX_TIME
 FEW = 500  # groups with a name: up to this number they are looked up by it
 WINDOW = 5_000  # the most groups that a page reads
 ROW = tuple(groups.c[name] for name in GroupRow.__slots__)
+_Columns = ReadOnlyColumnCollection[str, Any]
 _EQUAL = ("side", "cause", "assignee")
 _FACETS = ("user", "node", "team", "queue", "cluster")
 
@@ -105,7 +107,11 @@ def _of_states(
 
 
 def _window(
-    filters: GroupFilter, hit: Sequence[int] | BindParameter[Any] | None, edge: Any, *, by_cost: bool
+    filters: GroupFilter,
+    hit: Sequence[int] | BindParameter[Any] | None,
+    edge: ColumnElement[Any] | None,
+    *,
+    by_cost: bool,
 ) -> Subquery:
     """The first `WINDOW` groups of an index after `edge`: for orders without one, the cursor continues after them."""
     at: ColumnElement[Any] = groups.c.gpu_hours_lost if by_cost else groups.c.last_at
@@ -162,7 +168,10 @@ def _hit(connection: Connection, filters: GroupFilter) -> tuple[list[int] | None
 
 
 def _conditions(
-    filters: GroupFilter, of: Any, hits: Sequence[tuple[str, str | BindParameter[Any]]], now: datetime = MAX_TIME
+    filters: GroupFilter,
+    of: _Columns,
+    hits: Sequence[tuple[str, str | BindParameter[Any]]],
+    now: datetime = MAX_TIME,
 ) -> list[ColumnElement[bool]]:
     conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(filters, name)) is not None]
     for kind, name in hits:
@@ -188,7 +197,7 @@ def _conditions(
     return conditions
 
 
-def _failed_within(of: Any, since: datetime, until: datetime) -> ColumnElement[bool]:
+def _failed_within(of: _Columns, since: datetime, until: datetime) -> ColumnElement[bool]:
     """Whether a group (with columns `of`) has a failure in the hours of a period."""
     prints, hours = group_fingerprints.c, group_hours.c
     within = (hours.hour >= since.replace(minute=0, second=0, microsecond=0), hours.hour < until)
@@ -200,7 +209,7 @@ def _failed_within(of: Any, since: datetime, until: datetime) -> ColumnElement[b
     return most.scalar_subquery() > 0
 
 
-def mute_holds(actor: str, of: Any, now: datetime) -> ColumnElement[bool]:
+def mute_holds(actor: str, of: _Columns, now: datetime) -> ColumnElement[bool]:
     """Whether a person muted a group (with columns `of`) for themselves, and the condition is not met yet."""
     at = literal(now, UtcDateTime)
     mine = group_mutes.c
@@ -213,7 +222,7 @@ def mute_holds(actor: str, of: Any, now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _edge(cursor: str, sort: GroupSort, *, by_cost: bool) -> Any:
+def _edge(cursor: str, sort: GroupSort, *, by_cost: bool) -> ColumnElement[Any]:
     position, last = cursors.decode(cursor, f"groups{sort}", float if by_cost else str, int)
     if by_cost:
         return tuple_(literal(position), literal(last))

@@ -3,7 +3,7 @@
 import secrets
 from typing import Any
 
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import ColumnElement, Row, delete, select, update
 
 from service.reports.records import NewSubscription, Subscription
 from service.reports.tables import report_subscriptions as subscriptions
@@ -37,7 +37,7 @@ class SubscriptionReader(TimedReader):
         )
         return tuple(_subscription(row) for row in rows)
 
-    def _one(self, which: Any) -> Subscription | None:
+    def _one(self, which: ColumnElement[bool]) -> Subscription | None:
         row = self._connection.execute(select(subscriptions).where(which)).one_or_none()
         return None if row is None else _subscription(row)
 

@@ -5,7 +5,20 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_column, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from service.contracts.advice import FAILED, HELPED, Outcome, Plan
 from service.resubmissions.records import AwaitedRequest, Demotion, Request, TallyRow
@@ -114,7 +127,7 @@ class OutcomeReader(TimedReader):
             for row in rows
         ]
 
-    def _take(self, found: dict[int, Row[Any]], where: Any) -> None:
+    def _take(self, found: dict[int, Row[Any]], where: ColumnElement[bool]) -> None:
         # Withdrawn requests count only if a hook reported that it had acted.
         acted = or_(requests.c.state != "withdrawn", requests.c.result.is_not(None))
         rows = self._connection.execute(select(requests).where(AWAITED, acted, where).order_by(requests.c.id))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select
 
 from service.statistics.tables import day_counts
 
@@ -18,9 +18,10 @@ SPAN = timedelta(days=800)  # before now, in which each day has a version, wheth
 _MARKED = (day_counts.c.scope == SCOPE, day_counts.c.name == "", day_counts.c.kind == "")
 _LAST = datetime(1970, 1, 1, tzinfo=UTC)  # has the last version that was given: nobody counts hours of this day
 _DAY = timedelta(days=1)
+_Time = datetime | ColumnElement[datetime]
 
 
-def of_days(begin: Any, end: Any) -> Select[Any, Any]:
+def of_days(begin: _Time, end: _Time) -> Select[Any, Any]:
     """The query for the greatest version of the days that begin in [begin, end), and for their number.
 
     Both are times, or expressions of them.
