@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from service.contracts.advice import LINEAGE_LABEL, REQUEST_LABEL
 from service.contracts.event import JobCompletion
+from service.contracts.kubernetes_name import kubernetes_name
 from service.db.session import UnitOfWork
 from service.errors import NotFound
 from service.resubmissions.records import StoredRequest
 
 _LONGEST_JOB = 200  # characters of a job id
 _LONGEST_REQUEST = 40
-_KUBERNETES_PARTS = 3  # of a job id: namespace/kind/name
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +107,5 @@ def _owners(
 
 
 def _owner(cluster: str, user: str | None, job_id: str) -> _Owner:
-    parts = job_id.split("/")
-    return _Owner(cluster, user, parts[0] if len(parts) >= _KUBERNETES_PARTS else None)
+    job = kubernetes_name(job_id)
+    return _Owner(cluster, user, None if job is None else job.namespace)

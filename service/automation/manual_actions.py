@@ -6,6 +6,7 @@ from service.automation import incident_probes, notifications
 from service.automation.time_limits import MAX_END_AGE
 from service.clock import Clock
 from service.contracts.advice import ActionKind, Plan
+from service.contracts.kubernetes_name import kubernetes_name
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureDetail
@@ -260,7 +261,7 @@ def _manual_request(detail: FailureDetail, lineage: str, actor: str, comment: st
     """The advised action; without one, the same job without the suspected nodes."""
     row, wire = detail.row, detail.verdict or {}
     advised = wire.get("action") or {}
-    kind: ActionKind = advised.get("action") or ("submit" if row.job_id.count("/") >= 2 else "requeue")  # noqa: PLR2004 - namespace/kind/name
+    kind: ActionKind = advised.get("action") or ("submit" if kubernetes_name(row.job_id) else "requeue")
     exclude = tuple(advised.get("exclude_nodes") or wire.get("exclude_nodes") or ())
     plan: Plan = "elsewhere" if exclude else "again"
     now = clock.now()

@@ -7,6 +7,7 @@ from typing import Any
 
 from service.contracts.advice import OPT_IN_LABEL
 from service.contracts.event import JobCompletion
+from service.contracts.kubernetes_name import kubernetes_name
 from service.recommend.facts import Facts, KnownCheckpoint, OptIn, OptInMode
 from service.recommend.policy import Policy
 from service.recommend.policy_settings import Retrier
@@ -53,13 +54,13 @@ def retrier(event: JobCompletion, policy: Policy) -> str | None:
     for row in policy.retrier if event.labels else ():
         if any(_fits(row, name, value) for name, value in event.labels.items()):
             return row.who
-    if "/" not in event.job_id:
+    job = kubernetes_name(event.job_id)
+    if job is None:
         return None
-    parts = event.job_id.split("/")
-    if event.scheduler == "kubernetes" and len(parts) == 3 and parts[1] in _RESTARTING:  # noqa: PLR2004 - namespace/kind/name
-        return f"the {parts[1]} {parts[2]}"
-    if event.pod is not None and len(parts) == 3 and parts[1] not in {"Pod", "Node"}:  # noqa: PLR2004
-        return f"the {parts[1]} {parts[2]}, of which this was one pod"
+    if event.scheduler == "kubernetes" and job.kind in _RESTARTING:
+        return f"the {job.kind} {job.name}"
+    if event.pod is not None and job.kind not in {"Pod", "Node"}:
+        return f"the {job.kind} {job.name}, of which this was one pod"
     return None
 
 

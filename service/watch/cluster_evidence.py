@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
+from service.contracts.kubernetes_name import kubernetes_name
 from service.errors import FaultlineError, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
@@ -85,7 +86,8 @@ class EvidenceCollector:
             end = PodEnd(meta.uid, meta.created_at or whole.ended_at, whole)
             if (owner := job_end_mapper.owner_uid(pod)) is not None:
                 self._pods.put(owner, end)
-            if whole.job_id.split("/")[1] not in {"Job", "Pod"}:
+            job = kubernetes_name(whole.job_id)
+            if job is not None and job.kind not in {"Job", "Pod"}:
                 self._pods.put(whole.job_id, end)
         return whole
 
@@ -93,7 +95,7 @@ class EvidenceCollector:
         """Record whose Job a Job is."""
         meta = kubernetes_meta.read_meta(job)
         if meta.uid is not None:
-            self._pods.join(meta.uid, kubernetes_meta.job_name(meta, "Job"))
+            self._pods.join(meta.uid, str(kubernetes_meta.job_name(meta, "Job")))
 
     def under_its_job(self, event: JobCompletion, pod: Mapping[str, Any]) -> JobCompletion:
         """Return a pod's completion under the outermost controller of its Job, which the pod itself may not name.
@@ -160,7 +162,7 @@ class EvidenceCollector:
     def gone(self, kind: str, obj: Mapping[str, Any]) -> None:
         """Handle the deletion of a Job, or of an owner of Jobs or pods."""
         meta = kubernetes_meta.read_meta(obj)
-        self._pods.forget(meta.full_name(kind))
+        self._pods.forget(str(meta.full_name(kind)))
         if meta.uid is not None:
             self._pods.forget(meta.uid)
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from service.contracts.advice import RESUBMIT_OF_LABEL
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
+from service.contracts.kubernetes_name import KubernetesName
 from service.formats import field_reading
 from service.formats.field_reading import Skipped
 from service.formats.kubernetes import job as kubernetes_job
@@ -131,7 +132,7 @@ def vanished(kind: str, namespace: str, name: str, uid: str, cluster: str, *, si
         {
             "event_id": f"kubernetes:{kind}:{uid}",
             "cluster": cluster,
-            "job_id": f"{namespace}/{kind}/{name}",
+            "job_id": str(KubernetesName(namespace, kind, name)),
             "name": name,
             "team": namespace,
             "scheduler": "kubernetes",

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from service.contracts.kubernetes_name import KubernetesName
 from service.errors import ConfigurationError
 
 log = logging.getLogger(__name__)
@@ -32,9 +33,9 @@ class Running:
     of: str
 
     @property
-    def shown(self) -> str:
-        """`namespace/Kind/name`."""
-        return f"{self.namespace}/{self.kind}/{self.name}"
+    def full_name(self) -> KubernetesName:
+        """The name of the object."""
+        return KubernetesName(self.namespace, self.kind, self.name)
 
 
 @dataclass(slots=True)

@@ -310,7 +310,7 @@ class Watcher:
         now = self._clock.now()
         since = (self._state.at or now).isoformat()
         for uid, one in gone.items():
-            log.warning("%s ended or was deleted while the watcher was down; its outcome is not known", one.shown)
+            log.warning("%s ended or was deleted while the watcher was down; its outcome is not known", one.full_name)
             self._metrics.vanished.labels(one.kind).inc()
             event = job_end_mapper.vanished(
                 one.kind, one.namespace, one.name, uid, self._cluster, since=since, now=now.isoformat()

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from service.contracts.event import LARGEST_COUNT, Status
+from service.contracts.kubernetes_name import KubernetesName
 from service.formats import field_reading
 
 # Fields without which a record is read all the same, with all that is below them.
@@ -55,9 +56,9 @@ class Meta:
     created_at: datetime | None
     deleted_at: datetime | None
 
-    def full_name(self, kind: str) -> str:
-        """Return `namespace/Kind/name`."""
-        return f"{self.namespace}/{kind}/{self.name}"
+    def full_name(self, kind: str) -> KubernetesName:
+        """Return the name of the object, which is of this kind."""
+        return KubernetesName(self.namespace, kind, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,8 @@ def owner_kind(reference: Mapping[str, Any]) -> str | None:
     return f"{kind}.{group}" if kind == "Job" and group not in {"", "batch"} else kind
 
 
-def job_name(meta: Meta, kind: str) -> str:
-    """Return `namespace/Kind/name` of the job that users know: the outermost controller that the object names.
+def job_name(meta: Meta, kind: str) -> KubernetesName:
+    """Return the name of the job that users know: the outermost controller that the object names.
 
     KubeRay's RayJob, Kubeflow's TrainJob and a LeaderWorkerSet own the direct owner of the pod; labels of the pod name
     them. Pods of a group of Kueue (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/) have no owner: the group's
@@ -118,17 +119,17 @@ def job_name(meta: Meta, kind: str) -> str:
     labels = meta.labels
     origin, origin_name = labels.get("ray.io/originated-from-crd"), labels.get("ray.io/originated-from-cr-name")
     if origin and origin_name:
-        return f"{meta.namespace}/{origin}/{origin_name}"
+        return KubernetesName(meta.namespace, origin, origin_name)
     jobset = labels.get("jobset.sigs.k8s.io/jobset-name")
     if jobset and kind != "JobSet":
         above = "TrainJob" if "trainer.kubeflow.org/trainjob-ancestor-step" in labels else "JobSet"
-        return f"{meta.namespace}/{above}/{jobset}"
+        return KubernetesName(meta.namespace, above, jobset)
     if workers := labels.get("leaderworkerset.sigs.k8s.io/name"):
-        return f"{meta.namespace}/LeaderWorkerSet/{workers}"
+        return KubernetesName(meta.namespace, "LeaderWorkerSet", workers)
     if meta.owner is not None and meta.owner[0] not in {"CronJob", "Node"}:
-        return f"{meta.namespace}/{meta.owner[0]}/{meta.owner[1]}"
+        return KubernetesName(meta.namespace, *meta.owner)
     if kind == "Pod" and (group := labels.get(_POD_GROUP, meta.annotations.get(_POD_GROUP))):
-        return f"{meta.namespace}/Workload/{group}"
+        return KubernetesName(meta.namespace, "Workload", group)
     return meta.full_name(kind)
 
 
@@ -138,22 +139,22 @@ def attempt_facts(meta: Meta, kind: str) -> dict[str, Any]:
     The end of a pod is no end of its controller, nor is that of a Job whose controller has an end that is read. Other
     controllers, such as AppWrapper, end with their Job.
     """
-    job_id = job_name(meta, kind)
+    job = job_name(meta, kind)
     inner = kind == "Pod" or is_under_owner(meta, kind)
-    return {"job_id": job_id, "name": job_id.rpartition("/")[2], "pod": meta.name if inner else None}
+    return {"job_id": str(job), "name": job.name, "pod": meta.name if inner else None}
 
 
 def is_under_owner(meta: Meta, kind: str) -> bool:
     """Return whether the outermost controller of an object is another one, of `JOB_OWNERS`."""
     above = job_name(meta, kind)
-    return above != meta.full_name(kind) and above.split("/")[1] in JOB_OWNERS
+    return above != meta.full_name(kind) and above.kind in JOB_OWNERS
 
 
 def event_id(meta: Meta, kind: str, *which: Any) -> str:
     """Return the identity of an object's end: its uid, or a digest of name and `which` if there is no uid."""
     if meta.uid is not None:
         return f"kubernetes:{kind}:{meta.uid}"
-    digest = hashlib.sha256(orjson.dumps([meta.full_name(kind), *which]))
+    digest = hashlib.sha256(orjson.dumps([str(meta.full_name(kind)), *which]))
     return f"kubernetes:{kind}:{digest.hexdigest()}"
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from service.clock import Clock, SystemClock
 from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
+from service.contracts.kubernetes_name import KubernetesName, kubernetes_name
 from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
 from service.formats import field_reading
 from service.formats.kubernetes import containers as kubernetes_containers
@@ -77,7 +78,7 @@ class _Place:
 
     @property
     def job_id(self) -> str:
-        return f"{self.namespace}/Job/{self.name}"
+        return str(KubernetesName(self.namespace, "Job", self.name))
 
 
 class KubernetesScheduler:
@@ -278,11 +279,11 @@ def _as_refusal(error: FaultlineError | ManifestError) -> Settled:
 
 
 def _place(job_id: str) -> _Place | None:
-    parts = job_id.split("/")
-    if len(parts) != 3 or parts[1] != "Job":  # noqa: PLR2004 - namespace/Job/name
+    job = kubernetes_name(job_id)
+    if job is None or job.kind != "Job":
         return None
-    valid = _NAMESPACE.fullmatch(parts[0]) and _NAME.fullmatch(parts[2])
-    return _Place(parts[0], parts[2]) if valid else None
+    valid = _NAMESPACE.fullmatch(job.namespace) and _NAME.fullmatch(job.name)
+    return _Place(job.namespace, job.name) if valid else None
 
 
 def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from sqlalchemy import Connection, select, update
 
+from service.contracts.kubernetes_name import kubernetes_name
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assignments, Member, assign
 from service.jobs.records import Attempt, CountedAs, JobOutcome, NewJob
@@ -175,7 +176,7 @@ class JobRepository(JobReader):
 
     def _groups(self, new: Sequence[NewJob], keys: Sequence[str], ids: Mapping[int, int]) -> list[_Group]:
         """The controllers of this batch with their stored rows."""
-        named = [p for p in ids if new[p].pod is not None or new[p].job_id.count("/") >= 2]  # noqa: PLR2004 - namespace/kind/name
+        named = [p for p in ids if new[p].pod is not None or kubernetes_name(new[p].job_id) is not None]
         if not named:
             return []
         together: dict[tuple[str, str], list[int]] = {}
