@@ -55,6 +55,11 @@ def strip_colour(text: str) -> str:
     return _ANSI.sub("", text)
 
 
+def one_line(text: str) -> str:
+    """The words of a text on one line; of what does not print nothing is left."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
 def truncate(text: str, most: int = LONGEST) -> str:
     """The beginning of a text and the number of omitted characters."""
     if len(text) <= most:

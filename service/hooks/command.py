@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import IO, Any
 
+from service.formatting import one_line
 from service.hooks.lease_parser import LONGEST_ID, request_to_json
 from service.hooks.request import Failed, Lease, Ready, Request, Settled
 
@@ -122,7 +123,7 @@ def _tail(printed: IO[bytes]) -> str:
 
 
 def _shown(printed: IO[bytes]) -> str:
-    text = " ".join("".join(char if char.isprintable() else " " for char in _tail(printed)).split())
+    text = one_line(_tail(printed))
     return f"output: {text[-SHOWN:]}" if text else "no output"
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from classifiers import taxonomy
 from classifiers.redaction import redact
+from service.formatting import one_line
 from service.second_reader.question import MOST_CITED, REASON_LENGTH, UNDECIDED, Question
 
 _MOST_BYTES: Final = 20_000
@@ -71,7 +72,7 @@ def from_object(decoded: Any, question: Question) -> Opinion:
         raise InvalidAnswer(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}") from None
     if not math.isfinite(body.confidence) or any(not 1 <= number <= question.lines for number in body.lines):
         raise InvalidAnswer("lines: numbers of lines of the question expected")
-    reason = " ".join(redact("".join(one if one.isprintable() else " " for one in body.reason)).split())
+    reason = redact(one_line(body.reason))
     if body.side == UNDECIDED:
         if body.cause is not None:
             raise InvalidAnswer("cause: null expected where undecided")

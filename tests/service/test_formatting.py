@@ -51,6 +51,10 @@ def test_terminal_colours_are_removed() -> None:
     assert formatting.strip_colour("\x1b[1;31mred\x1b[0m") == "red"
 
 
+def test_a_text_on_one_line_has_no_character_that_does_not_print() -> None:
+    assert formatting.one_line(" the node\n\tlost\x1b[31m its\u2028link \xa0 ") == "the node lost [31m its link"
+
+
 def test_long_texts_are_truncated_with_a_count() -> None:
     assert formatting.truncate("abc", 3) == "abc"
     assert formatting.truncate("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"

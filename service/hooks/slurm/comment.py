@@ -7,6 +7,7 @@ commas or semicolons.
 import re
 
 from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
+from service.formatting import one_line
 
 RESUME = "faultline/resume"
 
@@ -26,8 +27,7 @@ def opt_in(comment: str | None) -> str | None:
 def with_request(comment: str | None, request_id: str, resume_from: str | None = None) -> str:
     """Return the comment with the request id as its last word, replacing an earlier one; on one line."""
     own_text = _WORD.sub(lambda found: "" if found[1] in {REQUEST_LABEL, RESUME} else found[0], comment or "")
-    words = "".join(char if char.isprintable() else " " for char in own_text).split(" ")
-    text = " ".join(word for word in words if word)
+    text = one_line(own_text)
     fits = resume_from is not None and not re.search(r"[\s,;]", resume_from)
     resume = f"{RESUME}={resume_from} " if fits else ""
     return f"{text} {resume}{REQUEST_LABEL}={request_id}".strip()

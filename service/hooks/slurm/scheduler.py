@@ -14,6 +14,7 @@ from service.clock import Clock
 from service.contracts.advice import OPT_IN_LABEL, REQUEST_LABEL
 from service.errors import UnreadableRecord
 from service.formats.slurm.nodes import expand_nodes
+from service.formatting import one_line
 from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled, opt_in_objection
 from service.hooks.slurm import comment as words
 from service.hooks.slurm import scripts, submit
@@ -336,8 +337,7 @@ class SlurmScheduler:
         if self._options.link is None or not isinstance(failure, int):
             return None
         telling = (one for one in request.reasons if isinstance(one, str) and not one.endswith(NOT_TELLING))
-        why = next(telling, "resubmitted")
-        why = "".join(char if char.isprintable() else " " for char in why)[:LONGEST_NOTE]
+        why = one_line(next(telling, "resubmitted"))[:LONGEST_NOTE]
         return f"Faultline: {why} {self._options.link.rstrip('/')}/failures/{failure}"
 
     def _memory(self) -> int:
