@@ -183,7 +183,7 @@ def _check_overrides(rows: Any, raw: dict[str, Any], errors: _Errors, name: str,
         try:
             where = Where.model_validate({key: row[key] for key in _OF_WHERE if key in row})
         except ValidationError as error:
-            errors.add_pydantic(error, lambda loc, place=place: ("override", place, *loc))
+            errors.add_pydantic(error, _in_file({}, {}, ("override", place)))
             continue
         if not str(where):
             errors.add(("override", place), "a cluster, a queue or a team that it is for")

@@ -86,8 +86,8 @@ class EvidenceCollector:
             end = PodEnd(meta.uid, meta.created_at or whole.ended_at, whole)
             if (owner := job_end_mapper.owner_uid(pod)) is not None:
                 self._pods.put(owner, end)
-            job = kubernetes_name(whole.job_id)
-            if job is not None and job.kind not in {"Job", "Pod"}:
+            named_job = kubernetes_name(whole.job_id)
+            if named_job is not None and named_job.kind not in {"Job", "Pod"}:
                 self._pods.put(whole.job_id, end)
         return whole
 

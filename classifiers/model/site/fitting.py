@@ -339,7 +339,8 @@ def fit_weights(kernel: Doubles, offsets: Doubles, targets: Doubles, penalty: fl
 
     options = {"maxiter": _MOST_STEPS, "ftol": 1e-7}
     found = minimize(objective, np.zeros(offsets.size), jac=True, method="L-BFGS-B", options=options)
-    return (targets - softmax(offsets + root @ found.x.reshape(shape))) / penalty
+    solved: Doubles = (targets - softmax(offsets + root @ found.x.reshape(shape))) / penalty
+    return solved
 
 
 @dataclass(frozen=True, slots=True)

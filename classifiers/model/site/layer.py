@@ -266,7 +266,8 @@ def supported_changes(scores: Doubles, similar: Doubles, weights: Doubles) -> ND
 
 def smoothed(shares: Floats) -> Doubles:
     """Probabilities with a share of an even distribution, in double precision."""
-    return (1 - SMOOTHING) * shares.astype(np.float64) + SMOOTHING / shares.shape[1]
+    mixed: Doubles = (1 - SMOOTHING) * shares.astype(np.float64) + SMOOTHING / shares.shape[1]
+    return mixed
 
 
 def log_odds(share: float) -> float:

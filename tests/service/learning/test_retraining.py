@@ -2,6 +2,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,7 +18,7 @@ from service.groups.count_updater import GroupCountUpdater
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.reclassification import Reclassification, RunOptions
-from service.learning.records import PACKAGED, GateResult, Reclassified
+from service.learning.records import PACKAGED, GateResult
 from service.recommend import policy
 from service.recommend.advise import Advisor
 from tests.classifiers.conftest import KINDS
@@ -32,8 +33,7 @@ KEY = "KeyError: 'lr_{n}'"
 @pytest.fixture
 def dialect(request: pytest.FixtureRequest) -> str:
     """SQLite, where a test does not ask for both databases."""
-    chosen: str = getattr(request, "param", "sqlite")
-    return chosen
+    return str(getattr(request, "param", "sqlite"))
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"], indirect=True)
@@ -121,9 +121,9 @@ def test_stored_failures_are_classified_again_once(world: World) -> None:
     assert again.run(FailureFilter(), RunOptions(dry_run=True)).changed == 2
     with world.store.reading() as reading:
         assert reading.failures.get(rows[1].id).row.version == 1
-    assert again.run(FailureFilter(), RunOptions(per_second=1e9)).changed == 2
-    done = again.run(FailureFilter(), RunOptions(per_second=1e9))
-    assert (done.complete, done.changed, done.people) == (True, 0, 1)
+    for changed in (2, 0):
+        done = again.run(FailureFilter(), RunOptions(per_second=1e9))
+        assert (done.complete, done.changed, done.people) == (True, changed, 1)
     with world.store.reading() as reading:
         assert [reading.failures.get(row.id).row.version for row in (*rows, kept)] == [2, 2, 2, 1]
         assert {reading.failures.get(row.id).row.cause for row in rows} == {"USER.4"}
@@ -136,11 +136,7 @@ def test_a_run_that_is_started_again_hours_later_continues(world: World) -> None
         world.clock.sleep(60)
     world.label(rows[0], "user", "USER.4")
     world.retrain()
-    again = reclassification(world)
-
-    def killed(done: Reclassified) -> None:
-        if done.read + done.people == 2:
-            raise KeyboardInterrupt
+    again, killed = reclassification(world), Mock(side_effect=[None, KeyboardInterrupt])
 
     def last_day() -> FailureFilter:
         return FailureFilter(since=world.clock.now() - timedelta(days=1))
@@ -156,8 +152,7 @@ def test_a_run_that_is_started_again_hours_later_continues(world: World) -> None
 
 
 def reclassification(world: World) -> Reclassification:
-    layer = world.active_layer()
-    classifier = Diagnoser(world.diagnoser.packaged, signatures.packaged(), layer)
+    classifier = Diagnoser(world.diagnoser.packaged, signatures.packaged(), world.active_layer())
     return Reclassification(world.store, world.clock, classifier, Advisor(policy.built_in(), world.clock))
 
 
