@@ -272,13 +272,15 @@ def test_every_command_that_prints_json_is_listed() -> None:
     text = documents.text_of(Path("docs/commands.md")).partition("## JSON output")[2]
     listed = [line for line in text.splitlines() if "--json" in line]
     found = [name for command in COMMANDS for name in printing_json(command_parser(command), command)]
-    assert [name for name in found if not any(line.startswith(f"faultline {name} ") for line in listed)] == []
+    missing = [name for name in found if not any(line.startswith(f"faultline {name} ") for line in listed)]
+    assert missing == [], "add them to JSON output in docs/commands.md"
 
 
 def test_every_setting_is_in_a_document() -> None:
     guides = [one for one in documents.documents() if one != CHANGELOG and "adr" not in one.parts]
     named = {name for guide in guides for name in SETTING.findall(documents.text_of(guide))}
-    assert {PREFIX + name.upper() for name in Settings.model_fields} - named == set()
+    unnamed = {PREFIX + name.upper() for name in Settings.model_fields} - named
+    assert unnamed == set(), "name them in deploy/RUNBOOK.md"
 
 
 def test_tables_that_the_code_calls_otherwise_are_listed() -> None:
@@ -372,4 +374,4 @@ def test_the_contributing_guide_says_where_the_queries_of_every_page_are() -> No
     listed = {page.partition("/")[0] for row in section.rows for page in re.findall(r"`/([^`]*)`", row[0])}
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "service" / "web" / "pages").rglob("*.py"))
     pages = {page for source in sources for page in re.findall(r'@router\.get\("/([^"/]*)', source)}
-    assert pages - {"callback", "favicon.ico"} == listed
+    assert pages - {"callback", "favicon.ico"} == listed, "a row of the table in CONTRIBUTING.md is missing or too many"

@@ -243,7 +243,7 @@ def filled(path: str) -> str:
 
 
 def test_every_route_is_listed_with_who_may_use_it(world: World) -> None:
-    assert set(routes(world.app)) == set(WANTED)
+    assert set(routes(world.app)) == set(WANTED), "WANTED, above, says which scope each route needs"
 
 
 @pytest.fixture(scope="module")
