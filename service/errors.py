@@ -1,6 +1,10 @@
 """Errors with their HTTP status and the invalid fields; all answers have the shape of RFC 9457."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+DAMAGED = "a stored value is damaged: it is not what this service writes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,12 @@ class Unavailable(FaultlineError):
     title = "Unavailable"
 
 
+class DamagedData(FaultlineError):
+    """A stored value is none that this service writes, as after the restore of a database that somebody changed."""
+
+    title = "Damaged data"
+
+
 class ConfigurationError(FaultlineError):
     """A setting is missing or wrong; the process must not start."""
 
@@ -131,3 +141,16 @@ class ModelUnavailable(ConfigurationError):
     """The model folder is missing, or holds something other than a model of this version."""
 
     title = "No model"
+
+
+@contextmanager
+def damage_translated() -> Iterator[None]:
+    """Translate what is raised when a stored value has another form than those that are written.
+
+    Raises:
+        DamagedData: it has.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError) as error:  # of JSON and of models, too
+        raise DamagedData(DAMAGED) from error

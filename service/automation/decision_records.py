@@ -8,7 +8,7 @@ from classifiers.contracts import Evidence, JobFacts, Progress, Suspect, Verdict
 from service.contracts.event import JobCompletion
 from service.contracts.verdict import stored_verdict
 from service.db.session import ReadSession
-from service.errors import NotFound
+from service.errors import NotFound, damage_translated
 from service.recommend import facts_wire
 from service.recommend.replay import PastDecision
 from service.resubmissions.repository.decision_history import StoredDecision
@@ -53,39 +53,47 @@ def _event(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> JobC
 
 
 def past_decisions(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
-    """The decisions for a replay, with what the rules read of verdict and job; rows without body are skipped."""
+    """The decisions for a replay, with what the rules read of verdict and job; rows without body are skipped.
+
+    Raises:
+        DamagedData: a row has another form than those that are written.
+    """
     for row in rows:
-        if row.body is None or row.facts is None:
-            continue
-        body = row.body
-        event = row.event or {}
-        yield PastDecision(
-            failure_id=row.failure_id,
-            at=row.at,
-            cluster=row.cluster,
-            queue=row.queue,
-            team=row.team,
-            verdict=_verdict(body),
-            job=JobFacts(
-                status=row.status,
-                gpus=row.gpus,
-                nodes=row.nodes,
-                started_at=row.started_at,
-                ended_at=row.ended_at,
-                scheduler=event.get("scheduler"),
-                exit_code=event.get("exit_code"),
-                signal=event.get("signal"),
-                time_limit_s=event.get("time_limit_s"),
-                user=event.get("user"),
-            ),
-            facts=facts_wire.from_wire(row.facts),
-            decision=row.decision,  # type: ignore[arg-type] # as stored
-            mode=row.mode,  # type: ignore[arg-type] # as stored
-            made=row.made,
-            outcome=row.outcome,  # type: ignore[arg-type] # as stored
-            gpu_hours=row.gpu_hours,
-            rescued=row.rescued,
-        )
+        if row.body is not None and row.facts is not None:
+            with damage_translated():
+                made = _past_decision(row, row.body, row.facts)
+            yield made
+
+
+def _past_decision(row: StoredDecision, body: Mapping[str, Any], facts: Mapping[str, Any]) -> PastDecision:
+    event = row.event or {}
+    return PastDecision(
+        failure_id=row.failure_id,
+        at=row.at,
+        cluster=row.cluster,
+        queue=row.queue,
+        team=row.team,
+        verdict=_verdict(body),
+        job=JobFacts(
+            status=row.status,
+            gpus=row.gpus,
+            nodes=row.nodes,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            scheduler=event.get("scheduler"),
+            exit_code=event.get("exit_code"),
+            signal=event.get("signal"),
+            time_limit_s=event.get("time_limit_s"),
+            user=event.get("user"),
+        ),
+        facts=facts_wire.from_wire(facts),
+        decision=row.decision,  # type: ignore[arg-type] # as stored
+        mode=row.mode,  # type: ignore[arg-type] # as stored
+        made=row.made,
+        outcome=row.outcome,  # type: ignore[arg-type] # as stored
+        gpu_hours=row.gpu_hours,
+        rescued=row.rescued,
+    )
 
 
 def _verdict(body: Mapping[str, Any]) -> Verdict:

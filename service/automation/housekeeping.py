@@ -11,7 +11,7 @@ from service.automation.success_rates import SuccessRateCache
 from service.automation.time_limits import INCIDENT_FAILURE_AGE, OUTCOME_WAIT, QUIET_TIME
 from service.clock import Clock
 from service.db.session import ReadSession, Store, UnitOfWork
-from service.errors import FaultlineError
+from service.errors import ConfigurationError, Unavailable
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
 from service.resubmissions.records import AwaitedRequest, Request, StoredRequest
@@ -50,7 +50,7 @@ def _apart(store: Store, step: Callable[[UnitOfWork], int]) -> int:
     try:
         with store.unit_of_work() as work:
             return step(work)
-    except FaultlineError:
+    except (Unavailable, ConfigurationError):
         raise
     except Exception:
         log.exception("a step of the periodic work on resubmissions and incidents failed")

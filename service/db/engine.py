@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from service.errors import ConfigurationError, FaultlineError, FieldError, InvalidInput, Unavailable
+from service.errors import ConfigurationError, DamagedData, FaultlineError, FieldError, InvalidInput, Unavailable
 
 VARIABLE = "FAULTLINE_DATABASE_URL"
 EXPECTED = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/NAME"
@@ -168,6 +168,7 @@ def errors_translated(engine: Engine) -> Iterator[None]:
     Raises:
         Unavailable: no answer, a lock that stays, a full disk: trying again later may help.
         ConfigurationError: the schema is missing or outdated.
+        DamagedData: a stored value can't be read.
         InvalidInput: PostgreSQL cannot hold a value.
     """
     driver_error = engine.dialect.loaded_dbapi.Error
@@ -198,6 +199,8 @@ def _translated(engine: Engine, error: BaseException | None, *, lost: bool) -> F
     if state in {_UNDEFINED_TABLE, _UNDEFINED_COLUMN}:
         return _outdated_schema(message)
     dbapi = engine.dialect.loaded_dbapi
+    if message.startswith(("timestamp too", "date too")):  # a stored one that Python has no value for
+        return DamagedData(f"a stored time is damaged: {message}")
     if isinstance(error, dbapi.DataError):  # a text with a null character, a number or a time out of range
         return InvalidInput(f"expected values that the database can hold: {message}")
     if lost or state == _READ_ONLY_TRANSACTION or isinstance(error, (dbapi.OperationalError, dbapi.InterfaceError)):
@@ -216,6 +219,10 @@ def _translated_sqlite(error: BaseException | None, message: str) -> FaultlineEr
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and (code & 0xFF) in _SQLITE_UNAVAILABLE:
         return Unavailable(f"the database does not answer: {message}")
+    if message.startswith(("Could not decode to UTF-8", "integer overflow")):
+        return DamagedData(f"a stored value is damaged: {message.partition(' with text')[0]}")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return DamagedData(f"{VARIABLE}: the file is damaged ({message}): restore a backup")
     if code == sqlite3.SQLITE_NOTADB:
         return ConfigurationError(f"{VARIABLE}: the file is not a SQLite database")
     if message.startswith(("no such table", "no such column")):

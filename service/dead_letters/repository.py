@@ -1,6 +1,7 @@
 """Dead letters: records that could not be read, stored redacted and resent manually."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import (
@@ -18,7 +19,7 @@ from sqlalchemy import (
 
 from service.contracts.page import Page
 from service.dead_letters.records import DeadLetter, StoredDeadLetter
-from service.errors import NotFound
+from service.errors import DamagedData, NotFound, damage_translated
 from service.sql import paging as cursors
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
@@ -48,6 +49,7 @@ dead_letters = Table(
 
 _PLACE = 500  # characters
 _REASON = 2_000
+_ERROR = ("field", "expected", "got")
 
 
 class DeadLetterReader(TimedReader):
@@ -126,4 +128,12 @@ class DeadLetterRepository(DeadLetterReader):
 
 
 def _letter(row: Row[Any]) -> StoredDeadLetter:
-    return record_of(StoredDeadLetter, row, errors=tuple(unpack(row.errors)), text=unpack(row.text))
+    """The dead letter of a row; one whose text can't be read still says where it came from."""
+    errors: tuple[dict[str, Any], ...] = ()
+    text = ""
+    with suppress(DamagedData), damage_translated():
+        errors = tuple({name: found.get(name) for name in _ERROR} for found in unpack(row.errors))
+    with suppress(DamagedData):
+        found = unpack(row.text)
+        text = found if isinstance(found, str) else ""
+    return record_of(StoredDeadLetter, row, errors=errors, text=text)

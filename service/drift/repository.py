@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from classifiers.contracts import InputMeasures
 from service.drift.records import AuditedAnswer, ClusterDrift, DriftReport, Example, GroupCounts, VersionCount
+from service.errors import damage_translated
 from service.failures.tables import failures, verdicts
 from service.feedback.tables import audit_samples, feedback
 from service.sql import bulk
@@ -66,7 +67,8 @@ class DriftReader(TimedReader):
     def latest(self) -> DriftReport | None:
         """The newest report."""
         row = self._connection.execute(select(drift_reports).order_by(drift_reports.c.id.desc()).limit(1)).first()
-        return None if row is None else DriftReport.model_validate(unpack(row.body))
+        with damage_translated():
+            return None if row is None else DriftReport.model_validate(unpack(row.body))
 
     def latest_id(self) -> int:
         """The number of the newest report, 0 if there is none."""

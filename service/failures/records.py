@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from classifiers.contracts import LogStream
-from service.errors import FaultlineError, NotFound, Unavailable
+from service.errors import DamagedData, FaultlineError, NotFound, Unavailable
 from service.jobs.records import Attempt, JobOutcome, NewJob
 from service.log_storage.records import LogsToStore
 
@@ -53,7 +53,7 @@ class AttemptLogs:
         if not self._read:
             try:
                 self._read.append(self.load())
-            except (NotFound, Unavailable) as error:
+            except (DamagedData, NotFound, Unavailable) as error:
                 self._read.append(error)
         return self._read[0]
 
@@ -76,6 +76,7 @@ class AttemptLogs:
         """The logs, for a use that would be wrong without them.
 
         Raises:
+            DamagedData: what is stored are no logs.
             NotFound: they are not stored any more.
             Unavailable: their storage does not answer.
         """

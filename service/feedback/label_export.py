@@ -3,6 +3,7 @@
 An export holds what people said, never what the model said: an axis that no person named has no label.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from classifiers.model.site.memory import RESUBMITTED
 from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
 from service.db.session import ReadSession, Store
-from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.errors import Conflict, DamagedData, FieldError, InvalidInput, NotFound, damage_translated
 from service.failures.records import AttemptLogs, FailureDetail, Visibility
 from service.failures.revised_verdict import logs_of_failed_attempt
 from service.feedback.records import JUDGING, FeedbackInput, Label, Labels, StoredFeedback
@@ -26,7 +27,10 @@ from service.feedback.service import Feedback
 from service.logs.excerpt import TAIL_BYTES
 from service.people.roles import sees
 
+log = logging.getLogger(__name__)
+
 LONGEST_TAIL = TAIL_BYTES  # characters of the end of a stream: as much as is read, so that no first error is cut off
+_ID_CHARACTERS = 300  # of the id of an imported case
 _PAGE = 20  # each with its logs, in memory at once
 
 
@@ -68,7 +72,7 @@ def cases(
                 labels = _newest_alike(reading, labels, alike, most_alike, audited)
             details = reading.failures.details([label.failure_id for label in labels])
             found = [
-                case_of(details[label.failure_id], label, reading.feedback.of(label.failure_id))
+                _case_of(details[label.failure_id], label, reading.feedback.of(label.failure_id))
                 for label in labels
                 if label.failure_id in details
             ]
@@ -99,6 +103,16 @@ def _is_exported(label: Label, *, golden: bool | None) -> bool:
     if (doubtful and not label.golden) or (golden is not None and label.golden is not golden):
         return False
     return label.labels.side is not None or label.labels.cause is not None
+
+
+def _case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:
+    """As `case_of`; None for one that is damaged, which must not keep all others from being exported."""
+    try:
+        with damage_translated():
+            return case_of(detail, label, words)
+    except DamagedData:
+        log.exception("failure %d: what is stored of it is damaged, and its label is not exported", detail.row.id)
+        return None
 
 
 def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:
@@ -176,39 +190,53 @@ def import_labels(
         visible: the failures that this person or program sees; others count as not stored. None: all.
     """
     taken, waiting, elsewhere, wrong = 0, 0, [], []
-    read = []
+    read: list[_Line] = []
     for place, raw in lines:
         try:
-            read.append((place, raw, labelled_cases.parse(raw, place)))
+            read.append(_line_of(place, raw, labelled_cases.parse(raw, place)))
         except DatasetError as error:
             wrong.append(str(error))
     # One label for many failures is one action, whether by a list or by a file.
-    alike = Counter(_side_and_cause(case) for _, _, case in read)
-    for place, raw, case in read:
-        failure_id = _failure_of(store, raw, visible)
+    alike = Counter((one.word.labels.side, one.word.labels.cause) for one in read)
+    for one in read:
+        failure_id = None if one.attempt is None else _failure_of(store, *one.attempt, visible)
         if failure_id is None:
-            elsewhere.append(f"{place}: {case.id}")
+            elsewhere.append(f"{one.place}: {one.case_id}")
             continue
-        best = case.labels.best
-        author = case.provenance.get("who")
-        note = f"imported as {case.id}" + (f"; author in the file, not verified: {str(author)[:200]}" if author else "")
-        word = FeedbackInput(
-            "import",
-            Labels(best["side"], best["cause"], best["category"], best["symptom"], best["retry"]),
-            note=redact(note)[:1_000],
-            model_shown=bool(case.provenance.get("model_shown", True)),
-        )
+        labels = one.word.labels
         try:
-            added = feedback.add(failure_id, actor, word, at_once=alike[_side_and_cause(case)])
+            added = feedback.add(failure_id, actor, one.word, at_once=alike[labels.side, labels.cause])
             taken += 1
             waiting += added.label.held is not None
         except (Conflict, InvalidInput) as error:
-            wrong.append(f"{place}: {error.detail}")
+            wrong.append(f"{one.place}: {error.detail}")
     return Imported(taken, tuple(elsewhere), tuple(wrong), waiting)
 
 
-def _side_and_cause(case: LabelledCase) -> tuple[str | None, str | None]:
-    return case.labels.best["side"], case.labels.best["cause"]
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What an import keeps of a line: not its logs, since all lines are counted before the first is imported.
+
+    `attempt`: cluster, job and number of the attempt; None if the event of the line names none.
+    """
+
+    place: str
+    case_id: str
+    attempt: tuple[str, str, int | None] | None
+    word: FeedbackInput
+
+
+def _line_of(place: str, raw: Mapping[str, Any], case: LabelledCase) -> _Line:
+    best, case_id = case.labels.best, case.id[:_ID_CHARACTERS]
+    author = case.provenance.get("who")
+    note = f"imported as {case_id}" + (f"; author in the file, not verified: {str(author)[:200]}" if author else "")
+    word = FeedbackInput(
+        "import",
+        Labels(best["side"], best["cause"], best["category"], best["symptom"], best["retry"]),
+        note=redact(note)[:1_000],
+        model_shown=bool(case.provenance.get("model_shown", True)),
+    )
+    return _Line(place, case_id, _attempt_of(raw["event"]), word)
 
 
 def protect(store: Store, failure_id: int, *, golden: bool, actor: str, has_login: bool = True) -> None:
@@ -247,20 +275,24 @@ def _is_of_one_person(label: Label, words: Sequence[StoredFeedback], actor: str)
     )
 
 
-def _failure_of(store: Store, raw: Mapping[str, Any], visible: Visibility | None) -> int | None:
+def _attempt_of(event: Mapping[str, Any]) -> tuple[str, str, int | None] | None:
     try:
-        event = JobCompletion.model_validate(
-            {name: value for name, value in raw["event"].items() if name not in {"logs", "node_events"}}
+        known = JobCompletion.model_validate(
+            {name: value for name, value in event.items() if name not in {"logs", "node_events"}}
         )
     except ValidationError:
         return None
+    return known.cluster, known.job_id, known.attempt
+
+
+def _failure_of(store: Store, cluster: str, job_id: str, attempt: int | None, visible: Visibility | None) -> int | None:
     with store.reading() as reading:
-        attempts = reading.jobs.attempts(event.cluster, event.job_id)
+        attempts = reading.jobs.attempts(cluster, job_id)
     return next(
         (
             one.failure_id
             for one in attempts
-            if one.attempt == event.attempt and one.failure_id and sees(visible, one.cluster, one.user, one.team)
+            if one.attempt == attempt and one.failure_id and sees(visible, one.cluster, one.user, one.team)
         ),
         None,
     )

@@ -7,7 +7,7 @@ from typing import Final
 from classifiers.model.site.layer import SiteLayer, SiteLayerError, parse
 from service.clock import Clock
 from service.db.session import Store
-from service.errors import NotFound, Unavailable
+from service.errors import DamagedData, NotFound, Unavailable
 from service.learning.records import PACKAGED
 
 POLL_S: Final = 5.0
@@ -55,7 +55,7 @@ class ActiveLayer:
                 stored = None if name == PACKAGED else reading.site_layers.get(name)
             accepted = stored is None or stored.is_accepted(self._key)  # before its text is read
             layer = None if stored is None or not accepted else parse(stored.text)
-        except (Unavailable, NotFound, SiteLayerError) as error:
+        except (DamagedData, NotFound, SiteLayerError, Unavailable) as error:
             _log.warning("the site layer in use can't be read, the one before stays: %s", error)
             return
         self._promotion = promotion

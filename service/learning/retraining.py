@@ -1,5 +1,6 @@
 """Fits a candidate on the site's labels, judges it, and puts it in use if the gate allows."""
 
+import logging
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from classifiers.case_builder import build_case
 from classifiers.composition import training_cases
 from classifiers.composition.noise import Noise, add_noise
 from classifiers.data import labelled_cases
-from classifiers.data.labelled_cases import LabelledCase
+from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation
 from classifiers.model.artifact import Model
@@ -36,6 +37,9 @@ NOISE_EVENTS: Final = 10
 ALIKE: Final = 5
 # Judgement: share of the newest groups with labels that are held out to measure how well labels carry over.
 NEWEST_SHARE: Final = 0.2
+# Judgement: of the logs of all labels, which are in memory together.
+LOG_CHARACTERS: Final = 512 * 1024 * 1024
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -212,13 +216,26 @@ def split_newest(labels: Sequence[LabelledCase]) -> tuple[list[LabelledCase], li
 def stored_labels(store: Store, *, golden: bool) -> list[LabelledCase]:
     """The labels of stored failures, of the golden set or the others; of these few that repeat one another.
 
+    The newest, as far as their logs fit in memory. Labels that no version of this service gives, as in a database that
+    somebody changed, are left out.
+
     Raises:
         Unavailable: the database does not answer.
     """
     with store.reading() as reading:
         weights = reading.audit_samples.weights()
-    found = label_export.cases(store, golden=golden, most_alike=None if golden else ALIKE, audited=weights)
-    return [_case(raw, weights) for raw in found]
+    found: list[LabelledCase] = []
+    characters = 0
+    for raw in label_export.cases(store, golden=golden, most_alike=None if golden else ALIKE, audited=weights):
+        characters += sum(len(one["tail"]) for one in raw["event"]["logs"])
+        if characters > LOG_CHARACTERS:
+            _log.warning("only the newest %d labels are learned from: the logs of all do not fit in memory", len(found))
+            break
+        try:
+            found.append(_case(raw, weights))
+        except DatasetError as error:
+            _log.warning("a label is left out: %s", error)
+    return found
 
 
 def _case(raw: dict[str, Any], weights: Mapping[int, float]) -> LabelledCase:

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
-from service.errors import FaultlineError
+from service.errors import ConfigurationError, Unavailable
 from service.nodes.counting import count, day_of, fit_priors, refresh
 from service.nodes.records import FleetSettings, NodePlace, Window
 from service.nodes.repository.suspicion import Key
@@ -58,7 +58,7 @@ class NodeStatisticsUpdater:
                 taken = work.node_work.take(AT_ONCE)
                 self._do(work, taken)
             return len(taken)
-        except FaultlineError:
+        except (Unavailable, ConfigurationError):
             raise
         except Exception:
             log.exception("nodes could not be counted; the work is divided")
@@ -71,7 +71,7 @@ class NodeStatisticsUpdater:
             with self._store.unit_of_work() as work:
                 taken = work.node_work.take(1)
                 self._do(work, taken)
-        except FaultlineError:
+        except (Unavailable, ConfigurationError):
             raise
         except Exception:
             if not taken:

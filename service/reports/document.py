@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from service.errors import damage_translated
+
 SCHEMA = "weekly-report/1"
 _FORMER_NAME = "reckoned"  # of `calculation`: in stored reports, and deprecated for readers of the API
 
@@ -112,8 +114,13 @@ class Report:
         return {"schema": SCHEMA, **asdict(self), "todo": todo}
 
 
+@damage_translated()
 def from_wire(stored: Mapping[str, Any]) -> Report:
-    """A report from its JSON, as it was published."""
+    """A report from its JSON, as it was published.
+
+    Raises:
+        DamagedData: it has another form.
+    """
     return Report(
         week=stored["week"],
         title=stored["title"],
@@ -126,7 +133,7 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
         figures=dict(stored["figures"]),
         version=stored["version"],
         moved=tuple(stored["moved"]),
-        previous=tuple(FollowUp(**one) for one in stored.get("previous", ())),
+        previous=tuple(FollowUp(**_linked(one)) for one in stored.get("previous", ())),
         scope=dict(stored.get("scope", {})),
         goodput_chart=tuple(GoodputPoint(**point) for point in stored.get("goodput_chart", ())),
     )
@@ -134,8 +141,15 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
 
 def _todo(stored: Mapping[str, Any]) -> RecommendedAction:
     """An action as stored; those of older versions have only the former name of `calculation`."""
-    named = {name: value for name, value in stored.items() if name != _FORMER_NAME}
+    named = {name: value for name, value in _linked(stored).items() if name != _FORMER_NAME}
     return RecommendedAction(**{"calculation": stored.get(_FORMER_NAME), **named})
+
+
+def _linked(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored part of a report; its link only if it leads to a page of this service, as all links of reports do."""
+    href = stored.get("href")
+    own = href is None or (href.startswith("/") and not href.startswith(("//", "/\\")))
+    return dict(stored) if own else {**stored, "href": None}
 
 
 def _section(stored: Mapping[str, Any]) -> Section:
@@ -149,7 +163,7 @@ def _section(stored: Mapping[str, Any]) -> Section:
         else Table(
             tuple(table["columns"]),
             tuple(table["numeric"]),
-            tuple(tuple(Cell(**cell) for cell in row) for row in table["rows"]),
+            tuple(tuple(Cell(**_linked(cell)) for cell in row) for row in table["rows"]),
         ),
         stored["empty"],
     )

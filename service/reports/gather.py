@@ -1,11 +1,13 @@
 """Reads the facts of a report from one snapshot, so that all figures are consistent."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from service.db.session import ReadSession, Store
+from service.errors import DamagedData
 from service.formatting import escape_invisible
 from service.goodput import figures
 from service.goodput.records import TrendPart
@@ -106,7 +108,9 @@ def _previous_todo(
     """
     published = reading.reports.latest(str(week.earlier(1)), scope)
     if published is not None:
-        return document.from_wire(published.body).todo
+        with suppress(DamagedData):
+            return document.from_wire(published.body).todo
+        return ()
     if scope == EVERYTHING:
         return ()
     since, until = week.earlier(1).span(zone)

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -9,7 +10,7 @@ from zoneinfo import ZoneInfo
 from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
-from service.errors import Conflict, NotFound
+from service.errors import Conflict, DamagedData, NotFound
 from service.formatting import number
 from service.reports import build, document, gather
 from service.reports.document import Report
@@ -126,10 +127,12 @@ class ReportService:
         made = self.current(week, scope)
         with self._store.reading() as reading:
             last = reading.reports.latest(str(week), scope)
+        before = None
+        with suppress(DamagedData):  # it is replaced by a new version
+            before = None if last is None else document.from_wire(last.body)
         if last is not None:
-            before = document.from_wire(last.body)
-            moved = changed_figures(before.figures, made.figures)
-            if not moved:
+            moved = () if before is None else changed_figures(before.figures, made.figures)
+            if before is not None and not moved:
                 return before
             made = replace(made, version=last.version + 1, moved=moved)
         with self._store.unit_of_work() as work:

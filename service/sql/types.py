@@ -13,6 +13,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
+from service.errors import DAMAGED, DamagedData, damage_translated
 from service.times import MAX_TIME, MIN_TIME
 
 metadata = MetaData(
@@ -57,8 +58,25 @@ def short(text: str | None, limit: int = 200) -> str | None:
 
 
 def names_of(text: str | None) -> tuple[str, ...]:
-    """The names of a column that holds them as a JSON list; none for NULL."""
-    return tuple(orjson.loads(text)) if text else ()
+    """The names of a column that holds them as a JSON list; none for NULL, or where it holds something else."""
+    try:
+        found = orjson.loads(text) if text else ()
+    except orjson.JSONDecodeError:  # also of a type that is no text, which SQLite may hold
+        return ()
+    return tuple(one for one in found if type(one) is str) if isinstance(found, list) else ()
+
+
+@damage_translated()
+def names_read(text: str) -> tuple[str, ...]:
+    """The names of a column on which access depends.
+
+    Raises:
+        DamagedData: it does not hold a JSON list of texts.
+    """
+    found = orjson.loads(text)
+    if not isinstance(found, list) or not all(type(one) is str for one in found):
+        raise DamagedData(DAMAGED)
+    return tuple(found)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -75,6 +93,20 @@ class UtcDateTime(TypeDecorator[datetime]):
             raise ValueError("a naive time cannot be stored")
         at = utc(value)
         return at.replace(tzinfo=None) if dialect.name == "sqlite" else at
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """As of the base class; SQLite may hold a text that is no time."""
+        convert: Any = super().result_processor(dialect, coltype)
+        if dialect.name != "sqlite":
+            return convert
+
+        def checked(value: Any) -> Any:
+            try:
+                return convert(value)
+            except (TypeError, ValueError):
+                raise DamagedData("a stored time is damaged: it is not what this service writes") from None
+
+        return checked
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the base class's signature
         """Convert from the database value."""

@@ -9,13 +9,14 @@ from urllib.parse import quote
 
 import orjson
 from fastapi import Request
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import RequestValidationError, ResponseValidationError
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import iter_route_contexts
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from service import validation_words
-from service.errors import FaultlineError, FieldError, TooManyRequests, Unauthorized
+from service.errors import DAMAGED, DamagedData, FaultlineError, FieldError, TooManyRequests, Unauthorized
 from service.sql.types import clean
 from service.web.error_responses import MEDIA_TYPE, Problem, ProblemField, is_api_path
 from service.web.pages import navigation
@@ -24,6 +25,8 @@ from service.web.pages.templating import render
 _GOT = 80  # characters of an invalid value that are shown
 # Fields whose values no response repeats, also where their name is misspelt.
 _SECRET_FIELD = re.compile(r"(?i)pas+w|pwd|secret|token|^code$|^repeated$")
+# What is wrong in a request is found before: these are of stored values, such as an unknown state or a year above 9999.
+_NO_ANSWER = (ValidationError, ResponseValidationError, OverflowError)
 _log = logging.getLogger(__name__)
 
 
@@ -31,6 +34,9 @@ def respond(request: Request, error: Exception) -> Response:
     """The response to an exception. Unexpected errors are logged, without the request's content."""
     headers: dict[str, str] = {}
     errors: Sequence[FieldError] = ()
+    if isinstance(error, _NO_ANSWER):
+        _log.error("%s %s: the stored values make no valid answer", request.method, request.url.path, exc_info=error)
+        error = DamagedData(DAMAGED)
     if isinstance(error, FaultlineError):
         status, title, detail, errors = error.status, error.title, error.detail, error.errors
         if isinstance(error, TooManyRequests):

@@ -72,7 +72,7 @@ def most_frequent(
     with services.reading() as reading:
         found = reading.failures.group_shares(filters, most=most)
         rows = reading.groups.rows([share.group_id for share in found.shares])
-        return found, tuple((rows[share.group_id], share) for share in found.shares)
+        return found, tuple((rows[share.group_id], share) for share in found.shares if share.group_id in rows)
 
 
 def group(services: Services, group_id: int, actor: str | None) -> GroupDetail:

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from service import weeks
-from service.contracts.event import Status
+from service.contracts.event import JobCompletion, Status
 from service.contracts.page import Page
+from service.contracts.verdict import VerdictBody
 from service.dead_letters.records import StoredDeadLetter
 from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
-from service.errors import FieldError, Forbidden, NotFound
+from service.errors import FieldError, Forbidden, NotFound, damage_translated
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
 from service.failures.repository.facets import FacetCounts
 from service.failures.repository.index_scan import SORTED
@@ -212,6 +213,7 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
     """One failure with all stored details.
 
     Raises:
+        DamagedData: its verdict or event has another form than those that are written.
         NotFound: no such failure, or it is not visible to the caller.
     """
     with services.reading() as reading:
@@ -219,6 +221,13 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
     row, viewer = found.row, services.viewer()
     if not sees(viewer, row.cluster, row.user, row.team):
         raise NotFound(f"no failure {failure_id}")
+    with damage_translated():
+        for version in found.versions:
+            if version.body is not None:
+                VerdictBody.model_validate(version.body)
+        for logs in found.logs:
+            if logs.event:  # none was stored with logs that arrived without one
+                JobCompletion.model_validate(logs.event)
     if viewer is None:
         return found
     # If a scheduler reuses a job id, another attempt may belong to another user.
@@ -312,8 +321,9 @@ def send_again(services: Services, message_id: int, endpoint: str, actor: str) -
         NotFound: no such delivery, or it is still pending.
         TooManyRequests: it was sent again many times in the last hour.
     """
-    services.action_limits.deliveries.check(f"{message_id}/{endpoint}", "attempts to send this delivery in an hour")
+    limit, what = services.action_limits.deliveries, "attempts to send this delivery in an hour"
     with services.store.unit_of_work() as work:
+        limit.count(work, f"{message_id}/{endpoint}", what)
         work.endpoints.enable(endpoint)
         work.deliveries.send_again(message_id, endpoint)
         work.audit_log.append(actor, "delivery.resent", f"delivery/{message_id}", after={"endpoint": endpoint})
@@ -365,7 +375,8 @@ def send_report(services: Services, principal: Principal, subscription_id: int) 
     """
     mine = {one.id for one in subscriptions(services, principal)}
     number = subscription_id if subscription_id in mine else 0
-    services.action_limits.reports.check(principal.sender, "reports sent by you in an hour")
+    with services.store.unit_of_work() as work:  # before the report is made, which takes longer than to send it
+        services.action_limits.reports.count(work, principal.sender, "reports sent by you in an hour")
     reports = services.reports
     return services.subscriptions.send(number, principal.name, lambda week, of: reports.read(week, scope=of))
 

@@ -12,14 +12,14 @@ from sqlalchemy import ColumnElement, Row, and_, exists, literal_column, or_, se
 
 from service.contracts.page import Page
 from service.deliveries.records import DeliveryState, DueDelivery, FailureFacts, NewDelivery, StoredDelivery
+from service.deliveries.repository.outbox import payload_of
 from service.deliveries.tables import deliveries, outbox
 from service.errors import NotFound
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.packing import unpack
-from service.sql.reader import TimedReader, record_of
+from service.sql.reader import TimedReader, record_of, undamaged
 from service.sql.types import short, utc
 
 _COLUMNS = ("message_id", "endpoint", "state", "available_at", "attempts", "detail", "done_at")
@@ -114,7 +114,10 @@ class DeliveryRepository(DeliveryReader):
         bulk.append(self._connection, deliveries, _COLUMNS, rows)
 
     def lease(self, endpoint: str, owner: str, *, limit: int, seconds: float) -> list[DueDelivery]:
-        """At most `limit` due deliveries of the endpoint, oldest first, leased to `owner` for `seconds`."""
+        """At most `limit` due deliveries of the endpoint, oldest first, leased to `owner` for `seconds`.
+
+        Those of a damaged message are given up.
+        """
         ids = list(
             self._connection.execute(
                 select(deliveries.c.message_id)
@@ -136,11 +139,16 @@ class DeliveryRepository(DeliveryReader):
             .join(deliveries, deliveries.c.message_id == outbox.c.id)
             .where(deliveries.c.endpoint == endpoint, outbox.c.id.in_(ids))
         ).all()
-        found = {
-            row.id: DueDelivery(row.id, endpoint, row.type, row.key, unpack(row.payload), row.created_at, row.tries)
-            for row in rows
-        }
-        return [found[one] for one in ids]
+        found = undamaged(
+            rows,
+            lambda row: DueDelivery(
+                row.id, endpoint, row.type, row.key, payload_of(row.payload), row.created_at, row.tries
+            ),
+            "message",
+            lambda number: self.give_up(owner, endpoint, [number], "the stored message is damaged"),
+        )
+        by_id = {one.message_id: one for one in found}
+        return [by_id[one] for one in ids if one in by_id]
 
     def sent(self, owner: str, endpoint: str, ids: Collection[int]) -> int:
         """Mark deliveries that `owner` still holds as sent; returns how many."""

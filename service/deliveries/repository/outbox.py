@@ -2,17 +2,31 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import and_, or_, select, update
 
 from service.deliveries.records import OutboxMessage, StoredMessage
 from service.deliveries.tables import outbox
+from service.errors import DamagedData
 from service.sql import bulk
 from service.sql.packing import dump, unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, undamaged
 from service.sql.types import short, utc
 
 _COLUMNS = ("type", "key", "payload", "created_at", "available_at", "attempts")
+
+
+def payload_of(column: bytes) -> dict[str, Any]:
+    """The content of a message.
+
+    Raises:
+        DamagedData: it is none.
+    """
+    found = unpack(column)
+    if not isinstance(found, dict):
+        raise DamagedData("the stored content of a message is damaged: it is no JSON object")
+    return found
 
 
 class OutboxReader(TimedReader):
@@ -58,7 +72,10 @@ class OutboxRepository(OutboxReader):
         ).rowcount
 
     def lease(self, owner: str, *, limit: int, seconds: float) -> list[StoredMessage]:
-        """At most `limit` waiting messages, oldest first, leased to `owner` for `seconds`."""
+        """At most `limit` waiting messages, oldest first, leased to `owner` for `seconds`.
+
+        Damaged ones are done: nothing can be sent of them.
+        """
         now = self._clock.now()
         wanted = (
             select(outbox.c.id)
@@ -82,9 +99,12 @@ class OutboxRepository(OutboxReader):
         rows = self._connection.execute(
             select(outbox).where(outbox.c.id.in_(ids)).order_by(outbox.c.available_at, outbox.c.id)
         )
-        return [
-            StoredMessage(row.id, row.type, row.key, unpack(row.payload), row.created_at, row.attempts) for row in rows
-        ]
+        return undamaged(
+            rows,
+            lambda row: StoredMessage(row.id, row.type, row.key, payload_of(row.payload), row.created_at, row.attempts),
+            "message",
+            lambda number: self.done(owner, [number]),
+        )
 
     def done(self, owner: str, ids: Collection[int]) -> int:
         """Mark messages that `owner` still holds as done; returns how many."""

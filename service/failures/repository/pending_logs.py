@@ -9,7 +9,7 @@ from service.failures.records import PendingLog
 from service.failures.tables import pending_logs
 from service.sql import bulk
 from service.sql.packing import pack, unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, undamaged
 from service.sql.types import utc
 
 _COLUMNS = ("attempt_id", "failure_id", "refs", "tries", "next_at", "until")
@@ -38,7 +38,10 @@ class PendingLogRepository(TimedReader):
         bulk.append(self._connection, pending_logs, _COLUMNS, rows)
 
     def due(self, *, limit: int = 100) -> list[PendingLog]:
-        """Entries whose `next_at` has passed, oldest first; skips entries that another process has locked."""
+        """Entries whose `next_at` has passed, oldest first; skips entries that another process has locked.
+
+        Damaged ones are removed: nothing can be read by them.
+        """
         rows = self._connection.execute(
             select(pending_logs)
             .where(pending_logs.c.next_at <= self._clock.now())
@@ -46,10 +49,14 @@ class PendingLogRepository(TimedReader):
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
-        return [
-            PendingLog(row.failure_id, row.attempt_id, tuple(unpack(row.refs)), row.next_at, row.until, row.tries)
-            for row in rows
-        ]
+        return undamaged(
+            rows,
+            lambda row: PendingLog(
+                row.failure_id, row.attempt_id, tuple(unpack(row.refs)), row.next_at, row.until, row.tries
+            ),
+            "missing log of attempt",
+            self.done,
+        )
 
     def defer(self, attempt_id: int, *, next_at: datetime) -> None:
         """Count an attempt and retry at `next_at`."""

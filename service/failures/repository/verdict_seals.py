@@ -5,6 +5,7 @@ What retention removed can't be checked any more and is counted as removed; stor
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -12,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, tuple_
 
+from service.errors import DamagedData, damage_translated
 from service.failures.tables import logs, verdict_models, verdict_seals, verdicts
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
@@ -81,7 +83,9 @@ class VerdictSealReader(Reader):
             if row.id != number + 1 or chained != row.hash:
                 broken.append(row.id)
             before, number = row.hash, row.id
-            wanted = {(one[0], one[1]): one[2:] for one in unpack(row.entries)}
+            wanted = _entries(row)
+            if not wanted and row.id not in broken:
+                broken.append(row.id)
             now = dict(self._digests(list(wanted)))
             for key, digests in wanted.items():
                 found = now.get(key, (None, None))
@@ -177,10 +181,18 @@ class VerdictSealRepository(VerdictSealReader):
             )
 
 
+def _entries(row: Row[Any]) -> dict[tuple[int, int], tuple[Any, Any]]:
+    """The digests of a seal by failure and version; none if they can't be read, which no seal has."""
+    with suppress(DamagedData), damage_translated():
+        return {(int(one[0]), int(one[1])): (one[2], one[3]) for one in unpack(row.entries)}
+    return {}
+
+
 def _behind(last: Row[Any]) -> tuple[ColumnElement[bool], ...]:
     """Conditions that select verdicts written after a seal."""
-    edge = unpack(last.entries)[-1]
-    same = and_(verdicts.c.at == last.until, tuple_(verdicts.c.failure_id, verdicts.c.version) > tuple_(*edge[:2]))
+    with damage_translated():
+        edge = [int(number) for number in unpack(last.entries)[-1][:2]]
+    same = and_(verdicts.c.at == last.until, tuple_(verdicts.c.failure_id, verdicts.c.version) > tuple_(*edge))
     return or_(verdicts.c.at > last.until, same), verdicts.c.at >= last.until
 
 

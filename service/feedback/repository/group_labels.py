@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select
 
+from service.errors import damage_translated
 from service.feedback.records import GroupLabel
 from service.feedback.tables import group_labels
 from service.sql.bulk import upsert
@@ -80,6 +81,7 @@ class GroupLabelRepository(GroupLabelReader):
         self._connection.execute(writing.on_conflict_do_update(index_elements=["group_id"], set_=values))
 
 
+@damage_translated()
 def _labels(row: Row[Any]) -> list[GroupLabel]:
     """All labels of a row, oldest first."""
     before = (row.side_before, row.cause_before, row.abstained_before, row.labelled_before)

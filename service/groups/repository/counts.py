@@ -2,11 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, delete, func, insert, select, update
 
+from service.errors import DamagedData, damage_translated
 from service.failures.tables import failures, logs
 from service.groups.records import NewState, Split
 from service.groups.tables import group_deltas, group_facets, group_fingerprints, groups
@@ -300,8 +302,10 @@ def _count(connection: Connection, by_print: Mapping[str, Sequence[Row[*tuple[An
 
 
 def _image(event: bytes | None) -> str:
-    """The container image of a failure's first attempt; empty if it is not known."""
-    image = None if event is None else unpack(event).get("image")
+    """The container image of a failure's first attempt; empty if it is not known, or the event is damaged."""
+    image = None
+    with suppress(DamagedData), damage_translated():
+        image = None if event is None else unpack(event).get("image")
     return (short(image) or "") if isinstance(image, str) else ""
 
 

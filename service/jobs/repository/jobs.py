@@ -28,10 +28,12 @@ def reserve_ids(connection: Connection, count: int) -> list[int]:
     if bulk.is_postgres(connection):
         found = connection.exec_driver_sql("SELECT nextval(%s::regclass) FROM generate_series(1, %s)", (JOB_IDS, count))
         return [row[0] for row in found]
+    # Above all that are stored, also where the counter was lost or set back: else no job could be stored any more.
+    highest = f"COALESCE((SELECT MAX(id) FROM {jobs.name}), 0)"  # noqa: S608 - a name of our own table
     last = connection.exec_driver_sql(
-        f"INSERT INTO {counters.name} (name, value) VALUES (?, ?) "  # noqa: S608 - a name of our own table
-        "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value RETURNING value",
-        (JOB_IDS, count),
+        f"INSERT INTO {counters.name} (name, value) VALUES (?, ? + {highest}) "  # noqa: S608 - as above
+        f"ON CONFLICT (name) DO UPDATE SET value = MAX(value, {highest}) + ? RETURNING value",
+        (JOB_IDS, count, count),
     ).scalar_one()
     return list(range(last - count + 1, last + 1))
 

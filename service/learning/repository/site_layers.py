@@ -7,14 +7,14 @@ from typing import Any
 import zstandard
 from sqlalchemy import Row, delete, func, insert, select, update
 
-from service.errors import NotFound
+from service.errors import NotFound, damage_translated
 from service.learning.records import PACKAGED, ROLLBACK_FROM, GateResult, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
 from service.learning.tables import model_promotions, site_layers
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, undamaged
 from service.sql.types import clean, utc
 
 LOCK = 0x6661756C_6D6F6465
@@ -39,9 +39,9 @@ class SiteLayerReader(TimedReader):
         return _layer(row)
 
     def list(self, *, limit: int = 50) -> tuple[StoredLayer, ...]:
-        """The stored layers, newest first."""
+        """The stored layers, newest first, without damaged ones."""
         rows = self._connection.execute(select(site_layers).order_by(site_layers.c.at.desc()).limit(limit))
-        return tuple(_layer(row) for row in rows)
+        return tuple(undamaged(rows, _layer, "site layer"))
 
     def newest(self) -> StoredLayer | None:
         """The newest layer, but for those of a clock that was ahead: they would be the newest for long."""
@@ -192,6 +192,7 @@ def _pack_gate(gate: GateResult, seal: str | None) -> bytes:
     return pack({"reasons": list(gate.reasons), "figures": dict(gate.figures), "seal": seal, "shadow": shadow})
 
 
+@damage_translated()
 def _layer(row: Row[Any]) -> StoredLayer:
     """The layer of a row; a damaged one has no text, or counts as refused, so that the others can be read."""
     try:

@@ -14,7 +14,7 @@ from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
 from service.sql.portable import KeyJoin, Kind
-from service.sql.reader import Reader, record_of
+from service.sql.reader import Reader, record_of, undamaged
 from service.sql.types import clean, names_of, utc
 
 
@@ -114,13 +114,10 @@ class FailureFactReader(Reader):
 
     def weights(self, ids: Collection[int]) -> dict[int, FailureWeights]:
         """What these failures currently add to their nodes, by id."""
-        out = {}
+        out: dict[int, FailureWeights] = {}
         for chunk in chunks(sorted(ids)):
-            for row in self._connection.execute(select(failure_weights).where(failure_weights.c.failure_id.in_(chunk))):
-                cluster, ended_at, weights = unpack(row.body)
-                out[row.failure_id] = FailureWeights(
-                    row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights)
-                )
+            rows = self._connection.execute(select(failure_weights).where(failure_weights.c.failure_id.in_(chunk)))
+            out |= {one.failure_id: one for one in undamaged(rows, _weights_of, "weights of failure")}
         return out
 
     def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[JudgedFailure]:
@@ -214,6 +211,12 @@ def _near(row: tuple[Any, ...]) -> JudgedFailure:
         nodes=_nodes(nodes),
         source=source,
     )
+
+
+def _weights_of(row: Row[Any]) -> FailureWeights:
+    cluster, ended_at, weights = unpack(row.body)
+    counted = {str(node): float(weight) for node, weight in dict(weights).items()}
+    return FailureWeights(row.failure_id, str(cluster), utc(datetime.fromisoformat(ended_at)), counted)
 
 
 def _nodes(text: str | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from service.nodes.tables import node_rechecks, node_work
 from service.sql import bulk
 from service.sql.bulk import chunks, upsert
 from service.sql.packing import pack, unpack
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, undamaged
 from service.sql.types import utc
 
 WorkKind = Literal["jobs", "failures", "events", "places"]
@@ -54,12 +54,12 @@ class NodeWorkRepository(NodeWorkReader):
         note(self._connection, kind, body)
 
     def take(self, limit: int) -> list[NodeWork]:
-        """The oldest work items, reserved for this transaction and removed by its commit."""
+        """The oldest work items, reserved for this transaction and removed by its commit; damaged ones are left out."""
         bulk.lock(self._connection, [COUNTING_LOCK])
         rows = self._connection.execute(select(node_work).order_by(node_work.c.id).limit(limit)).all()
         if rows:
             self._connection.execute(delete(node_work).where(node_work.c.id.in_([row.id for row in rows])))
-        return [NodeWork(row.id, row.kind, unpack(row.body)) for row in rows]
+        return undamaged(rows, lambda row: NodeWork(row.id, row.kind, tuple(unpack(row.body))), "work on nodes")
 
     def remove(self, number: int) -> bool:
         """Remove one work item; whether it was there."""

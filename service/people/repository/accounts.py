@@ -1,6 +1,5 @@
 """Accounts: identity, role, users and teams of people."""
 
-import builtins
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,11 +8,11 @@ from typing import Any, Literal, get_args
 import orjson
 from sqlalchemy import Row, delete, or_, select, update
 
-from service.errors import Conflict, NotFound, invalid
+from service.errors import Conflict, DamagedData, NotFound, damage_translated, invalid
 from service.people.tables import accounts, sessions
 from service.sql import bulk
 from service.sql.reader import TimedReader
-from service.sql.types import clean, utc
+from service.sql.types import clean, names_read, utc
 
 Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
@@ -86,6 +85,11 @@ class AccountReader(TimedReader):
         return tuple(
             account_of_row(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name))
         )
+
+    def any_local(self) -> bool:
+        """Whether an account has a password here, or had one."""
+        wanted = select(accounts.c.id).where(accounts.c.source == "local").limit(1)
+        return self._connection.execute(wanted).first() is not None
 
     def any(self) -> bool:
         """Whether an enabled account exists."""
@@ -193,17 +197,23 @@ class AccountRepository(AccountReader):
         return self._connection.execute(changed).rowcount == 1
 
 
+@damage_translated()
 def account_of_row(row: Row[Any]) -> Account:
-    """The account of a row of the table."""
-    users: builtins.list[str] = orjson.loads(row.users)
-    teams: builtins.list[str] = orjson.loads(row.teams)
+    """The account of a row of the table.
+
+    Raises:
+        DamagedData: its role, users or teams can't be read, so that nobody knows what it may see.
+    """
+    users, teams = names_read(row.users), names_read(row.teams)
+    if row.role not in ROLES:
+        raise DamagedData(f"account {row.id} has a role that does not exist")
     return Account(
         row.id,
         row.name,
         row.source,
         row.role,
-        tuple(users),
-        tuple(teams),
+        users,
+        teams,
         row.created_at,
         row.disabled_at,
         row.last_login_at,

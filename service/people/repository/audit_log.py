@@ -16,13 +16,14 @@ from sqlalchemy import ColumnElement, Connection, Row, RowMapping, func, insert,
 
 from service.clock import Clock
 from service.contracts.page import Page
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, DamagedData
 from service.people.tables import audit_log
 from service.sql import bulk
 from service.sql.packing import dump, unpack
-from service.sql.types import CHAIN_START, clean, utc
+from service.sql.types import CHAIN_START, HIGHEST_ID, clean, utc
 
 LOCK = 0x6661756C_61756474  # one writer at a time, so that each row includes the hash of the previous one
+_UNREADABLE = "(can't be read: changed in the database)"
 _PORTION = 1_000
 _LONGEST_CURSOR = 18  # digits of an id that the database can compare
 
@@ -153,10 +154,18 @@ class AuditLogRepository(AuditLogReader):
     """Reads and writes audit log entries."""
 
     def append(self, actor: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
-        """Add an entry in the transaction of the change it records."""
+        """Add an entry in the transaction of the change it records.
+
+        Raises:
+            DamagedData: no further entry can follow the last one.
+        """
         bulk.lock(self._connection, [LOCK])
         last, before_hash = self.head()
         number = last + 1
+        if number > HIGHEST_ID:
+            raise DamagedData(
+                "the audit log has an entry with the highest number that there is: faultline audit verify"
+            )
         at = utc(self._clock.now())
         row = {
             "id": number,
@@ -187,4 +196,12 @@ def chained(before: bytes, row: RowMapping | Mapping[str, Any], key: bytes | Non
 
 
 def _entry(row: Row[Any]) -> AuditEntry:
-    return AuditEntry(row.id, row.at, row.who, row.what, row.subject, unpack(row.before), unpack(row.after))
+    return AuditEntry(row.id, row.at, row.who, row.what, row.subject, _shown(row.before), _shown(row.after))
+
+
+def _shown(value: bytes) -> Any:
+    """A value before or after a change. One that can't be read must not hide the entry and those around it."""
+    try:
+        return unpack(value)
+    except DamagedData:
+        return _UNREADABLE

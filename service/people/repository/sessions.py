@@ -152,6 +152,10 @@ class SessionRepository(SessionReader):
         """End all sessions of an account; returns their number."""
         return self._end(account_id)
 
+    def end_all_of_token(self, token_id: int) -> int:
+        """End all sessions that began with an API token; returns their number."""
+        return self._connection.execute(delete(sessions).where(sessions.c.token_id == token_id)).rowcount
+
     def end_others(self, account_id: int, keep: str) -> int:
         """End all sessions of an account but the one with the secret `keep`; returns their number."""
         return self._end(account_id, sessions.c.sha256 != hashed(keep))

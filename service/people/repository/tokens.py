@@ -14,11 +14,11 @@ import orjson
 from sqlalchemy import ColumnElement, Row, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import Conflict, NotFound, invalid
+from service.errors import Conflict, NotFound, damage_translated, invalid
 from service.people.records import Scope, Token
 from service.people.tables import tokens
 from service.sql.reader import TimedReader
-from service.sql.types import clean, utc
+from service.sql.types import clean, names_read, utc
 
 PREFIX = "flt_"  # so that secret scanners recognise a token
 SCOPES: tuple[str, ...] = get_args(Scope)
@@ -148,9 +148,11 @@ def _names(names: Collection[str]) -> str | None:
     return orjson.dumps(sorted(set(names))).decode() if names else None
 
 
+@damage_translated()
 def _token(row: Row[Any]) -> Token:
     scopes: builtins.list[str] = row.scopes.split(",")
-    clusters, teams = (() if names is None else tuple(orjson.loads(names)) for names in (row.clusters, row.teams))
+    # A binding that can't be read is an error: without one, the token would be for everything.
+    clusters, teams = (() if names is None else names_read(names) for names in (row.clusters, row.teams))
     return Token(
         row.id,
         row.name,

@@ -28,7 +28,7 @@ from service.resubmissions.repository.request_rows import DETAIL_CHARACTERS, OPE
 from service.resubmissions.tables import lineage_marks, requests, storms
 from service.sql import bulk
 from service.sql.bulk import chunks
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, undamaged
 from service.sql.types import short, utc
 
 _PORTION = 200  # requests of one transaction
@@ -233,7 +233,12 @@ class LeaseRepository(LeaseReader):
     def _locked(self, wanted: Select[Any], limit: int) -> list[StoredRequest]:
         """The first requests of a query, locked until this transaction ends; what another one has locked is skipped."""
         rows = self._connection.execute(wanted.limit(limit).with_for_update(skip_locked=True))
-        return [stored_request_of(row) for row in rows]
+        return undamaged(rows, stored_request_of, "request", self._refuse_damaged)
+
+    def _refuse_damaged(self, number: int) -> None:
+        """End a request that no hook can act on."""
+        ended = {"state": "refused", "detail": "its stored content is damaged", "ended_at": self._clock.now()}
+        self._connection.execute(update(requests).where(requests.c.id == number).values(**ended, leased_until=None))
 
 
 def _lease(request: StoredRequest, token: str, until: datetime) -> Lease:

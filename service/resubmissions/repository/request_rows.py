@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Row, literal_column
 
+from service.errors import damage_translated
 from service.resubmissions.records import OPEN_STATES, NewRequest, Request, StoredRequest
 from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
@@ -23,6 +24,7 @@ def request_of(row: Row[Any]) -> Request:
     return Request(**_request_fields(row._mapping))  # noqa: SLF001 - the documented access to a row as a mapping
 
 
+@damage_translated()
 def stored_request_of(row: Row[Any]) -> StoredRequest:
     """The record of a row with the columns that the automation reads."""
     return StoredRequest(
@@ -43,6 +45,7 @@ def inserted_request(values: Mapping[str, Any]) -> Request:
     return Request(**_request_fields(values))
 
 
+@damage_translated()
 def _request_fields(row: Mapping[Any, Any]) -> dict[str, Any]:
     body = unpack(row["body"])
     fields = {name: row.get(name) for name in _SAME_NAME}

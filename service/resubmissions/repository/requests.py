@@ -1,6 +1,6 @@
 """Resubmission requests: stored with their verdict, listed on pages, withdrawn when the verdict is revised."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast, get_args
@@ -22,7 +22,7 @@ from service.resubmissions.tables import requests
 from service.sql import bulk, paging
 from service.sql import paging as cursors
 from service.sql.bulk import chunks
-from service.sql.reader import TimedReader
+from service.sql.reader import TimedReader, undamaged
 from service.sql.types import UtcDateTime, short, utc
 
 # Every page reads the second. A statement that is made once is cheaper to execute.
@@ -61,7 +61,7 @@ class RequestReader(TimedReader):
 
     def of_failures(self, failure_ids: Collection[int]) -> list[Request]:
         """All requests for these failures, oldest first."""
-        return [request_of(row) for row in self._connection.execute(_by_failures(failure_ids))] if failure_ids else []
+        return _requests_of(self._connection.execute(_by_failures(failure_ids))) if failure_ids else []
 
     def any_open(self) -> bool:
         """Whether any request is held, waiting or leased."""
@@ -72,8 +72,17 @@ class RequestReader(TimedReader):
         found: dict[str, StoredRequest] = {}
         wanted = sorted(lineages)
         for part in chunks(wanted):
-            for row in self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN)):
-                found[row.lineage] = stored_request_of(row)
+            rows = self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN))
+            found |= {one.lineage: one for one in undamaged(rows, stored_request_of, "request")}
+        return found
+
+    def lineages_with_open(self, lineages: Collection[str]) -> set[str]:
+        """Those of these lineages that have an open request."""
+        found: set[str] = set()
+        for part in chunks(sorted(lineages)):
+            found |= set(
+                self._connection.execute(select(requests.c.lineage).where(requests.c.lineage.in_(part), OPEN)).scalars()
+            )
         return found
 
     def of_lineages(self, lineages: Collection[str]) -> list[StoredRequest]:
@@ -81,7 +90,7 @@ class RequestReader(TimedReader):
         if not lineages:
             return []
         wanted = select(requests).where(requests.c.lineage.in_(sorted(lineages))).order_by(requests.c.id)
-        return [stored_request_of(row) for row in self._connection.execute(wanted)]
+        return undamaged(self._connection.execute(wanted), stored_request_of, "request")
 
     def count_by_state(self) -> dict[RequestState, int]:
         """The number of requests in each state, up to the bound of `service.sql.paging`."""
@@ -131,7 +140,7 @@ class RequestReader(TimedReader):
         # By the time of the period and not by id, so that one index gives the period, its order and its end.
         ordered = wanted.order_by(requests.c.created_at.desc(), requests.c.id.desc())
         rows = self._connection.execute(ordered.limit(limit + 1)).all()
-        items = tuple(request_of(row) for row in rows[:limit])
+        items = tuple(_requests_of(rows[:limit]))
         if len(rows) <= limit:
             return Page(items, None)
         last = rows[limit - 1]
@@ -152,7 +161,7 @@ class RequestRepository(RequestReader):
 
     def of_failures_for_update(self, failure_ids: Collection[int]) -> list[Request]:
         """All requests for these failures, oldest first, locked until this transaction ends."""
-        return [request_of(row) for row in self._connection.execute(_by_failures(failure_ids).with_for_update())]
+        return _requests_of(self._connection.execute(_by_failures(failure_ids).with_for_update()))
 
     def add(self, new: Sequence[NewRequest]) -> list[Request]:
         """Store the requests of lineages without an open request, and all shadow requests; returns those stored."""
@@ -172,7 +181,7 @@ class RequestRepository(RequestReader):
             )
             return {row[0] for row in found}
         # A unit of work holds SQLite's only write lock, so that no other process runs between these two statements.
-        taken = set(self.open_by_lineage({row["lineage"] for row in rows if row["state"] != "shadow"}))
+        taken = self.lineages_with_open({row["lineage"] for row in rows if row["state"] != "shadow"})
         free: list[dict[str, Any]] = []
         for row in rows:
             if row["state"] == "shadow" or row["lineage"] not in taken:
@@ -270,7 +279,11 @@ class RequestRepository(RequestReader):
         if only is not None:
             wanted = wanted.where(requests.c.state.in_(list(only)))
         found = self._connection.execute(wanted.values(**values).returning(requests)).all()
-        return [request_of(row) for row in sorted(found, key=lambda row: int(row.id))]
+        return _requests_of(sorted(found, key=lambda row: int(row.id)))
+
+
+def _requests_of(rows: Iterable[Row[Any]]) -> list[Request]:
+    return undamaged(rows, request_of, "request")
 
 
 def _by_public_id(request_id: str) -> Select[Any]:

@@ -19,7 +19,8 @@ def confidence(value: float, *, abstained: bool) -> str:
     """The display name of a confidence, as pages show it: in whole percent."""
     if abstained:
         return "undecided"
-    return next(str(band["says"]) for band in table()["confidence"] if round(value, 2) >= band["floor"])
+    bands = table()["confidence"]
+    return str(next((band for band in bands if round(value, 2) >= band["floor"]), bands[-1])["says"])
 
 
 def word(kind: str, code: str | None, part: str | None = None) -> str:

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from classifiers import owner_summary
 from classifiers.suspected_place import suspected_node, suspects_nodes
 from service.contracts.verdict import ChainPart
-from service.errors import NotFound, Unavailable
+from service.errors import DamagedData, NotFound, Unavailable
 from service.failures.records import FailureDetail, FailureRow
 from service.formatting import escape_invisible
 from service.headlines.chain import ChainSentence, sentences_beyond_ends
@@ -148,7 +148,7 @@ def log(
     logs = attempt_logs(views.failure(services, failure_id), attempt_id, index)
     try:
         stream = logs.readable_streams()[index]
-    except (NotFound, Unavailable) as error:
+    except (DamagedData, NotFound, Unavailable) as error:
         return PlainTextResponse(error.detail, status_code=error.status)
     # Commands for a terminal and characters that reorder text are shown, as on pages: it may be printed to a terminal.
     return PlainTextResponse(escape_invisible(stream.text).encode("utf-8", "replace"))

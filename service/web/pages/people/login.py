@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.errors import Unavailable
 from service.people import one_time_codes, passwords
 from service.people.login_limits import RETRY_AFTER_S, LoginAttempts
+from service.people.records import Token
 from service.people.repository.accounts import Account
 from service.web.auth import check_form, find_token, session_owner, tokens_required
 from service.web.pages.forms import FormToken, Text, redirect
@@ -75,14 +76,18 @@ def log_out(
     form_token: FormToken = "",
     everywhere: Annotated[bool, Form()] = False,  # noqa: FBT002 - a field of the form
 ) -> RedirectResponse:
-    """End the session, or all sessions of the person."""
+    """End the session, or all sessions of the person or API token."""
     check_form(request, form_token)
     session = cookie(request, COOKIE)
     owner = session_owner(services, session) if everywhere and session else None
     with services.store.unit_of_work() as work:
-        if isinstance(owner, Account):
-            work.sessions.end_all(owner.id)
+        ended = 0
+        if owner is not None:
+            end_all = work.sessions.end_all if isinstance(owner, Account) else work.sessions.end_all_of_token
+            ended = end_all(owner.id)
         work.sessions.log_out(session)
+    if owner is not None:
+        record(services, "sessions.ended", request, owner.name, _name_of(owner), sessions=ended)
     response = redirect("/login")
     if is_secure(request):  # browsers ignore it without TLS
         response.headers["Clear-Site-Data"] = '"cache", "cookies", "storage"'
@@ -98,17 +103,20 @@ def start_session(request: Request, services: Services, session: str, response: 
     Raises:
         TooManyRequests: its account or token has logged in many times in the last minutes.
     """
-    old = cookie(request, COOKIE)
-    if old:
-        with services.store.unit_of_work() as work:
-            work.sessions.log_out(old)
     owner = session_owner(services, session)
     if owner is not None:
-        kind = "account" if isinstance(owner, Account) else "token"
-        services.action_limits.logins.check(f"{kind}/{owner.name}", "logins in five minutes")
-        record(services, "login", request, owner.name, f"{kind}/{owner.name}")
+        whose = _name_of(owner)
+        with services.store.unit_of_work() as work:
+            services.action_limits.logins.count(work, whose, "logins in five minutes")
+            work.sessions.log_out(cookie(request, COOKIE))
+        record(services, "login", request, owner.name, whose)
     set_cookie(request, response, COOKIE, session, seconds=int(LIFETIME.total_seconds()))
     return response
+
+
+def _name_of(owner: Account | Token) -> str:
+    """Whose session it is, as in the audit log."""
+    return f"{'account' if isinstance(owner, Account) else 'token'}/{owner.name}"
 
 
 def local_path(where: str | None) -> str:
@@ -164,7 +172,7 @@ def _form(
     request: Request, services: Services, wanted: str, wrong: str | None = None, status: int = 200
 ) -> HTMLResponse:
     with services.reading() as reading:
-        local = any(account.source == "local" for account in reading.accounts.list())
+        local = reading.accounts.any_local()
     context = {
         "next": wanted,
         "wrong": wrong,
