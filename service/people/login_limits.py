@@ -1,6 +1,7 @@
-"""Limits of logins, counted in the database for all processes. An attempt counts from its start until it succeeds.
+"""Limits of logins and of other actions, counted in the database for all processes.
 
-Successful ones have a limit of their own: each takes as much of the processor, and adds to the audit log.
+An attempt to log in counts from its start until it succeeds. Successful ones have a limit of their own: each takes as
+much of the processor, and adds to the audit log.
 
 Nobody can lock everybody out: a person who logged in from an address before is only limited by attempts for this name
 from this address, so neither guesses from elsewhere nor other people behind the same address keep the person out.
@@ -13,6 +14,7 @@ from hashlib import sha256
 from ipaddress import ip_address
 
 from service.db.session import Store, UnitOfWork
+from service.errors import TooManyRequests
 from service.people import passwords
 from service.people.repository.login_attempts import LoginAttemptReader
 
@@ -121,6 +123,38 @@ def _limits(attempts: LoginAttemptReader, network: str, name: str) -> tuple[_Cou
 def _key(*parts: str) -> str:
     """What is counted under one name, of one length. Names that were tried may be passwords: they are not stored."""
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimit:
+    """How often somebody may do the same, counted in the database for all processes that share it.
+
+    Attributes:
+        name: what is limited; no two limits count together.
+        times: how often.
+        lasts: how long each time counts.
+    """
+
+    name: str
+    times: int
+    lasts: timedelta
+
+    def count(self, work: UnitOfWork, key: str, what: str) -> None:
+        """Count once, in the transaction of what is done: what fails with it is not counted.
+
+        Args:
+            work: the transaction; no other process counts until it ends.
+            key: by whom or what is counted.
+            what: what there are too many of, for the message.
+
+        Raises:
+            TooManyRequests: the limit is reached.
+        """
+        counted = _key("action", self.name, key)
+        work.login_attempts.lock()
+        if work.login_attempts.counts([counted])[counted] >= self.times:
+            raise TooManyRequests(f"too many {what}: try again later", work.login_attempts.wait_s(counted))
+        work.login_attempts.add([counted], self.lasts)
 
 
 def network_of(address: str) -> str:

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,14 @@ from classifiers.extraction import stream_reader
 from classifiers.extraction.evidence_items import EvidenceItem
 from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
+from service.deliveries.records import NewDelivery, OutboxMessage
 from service.hooks.webhook_listener import WebhookListener
 from service.listeners import MOST_CONNECTIONS, BoundedServer, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
-from service.people.login_limits import LoginAttempts
+from service.people.login_limits import LoginAttempts, SharedLimit
 from service.people.repository.saved_views import MOST_VIEWS
+from service.web.app import create_app
 from service.web.limits.caller_limits import ActionLimits, RateLimit
 from service.web.request_gate import STREAMED
 from service.web.services import REFUSALS_STORED
@@ -166,12 +170,26 @@ def test_an_import_of_labels_has_a_limited_number_of_lines(tmp_path: Path) -> No
     world.store.close()
 
 
+def few() -> ActionLimits:
+    return ActionLimits(
+        RateLimit(3),
+        RateLimit(2),
+        deliveries=SharedLimit("deliveries", 2, timedelta(hours=1)),
+        logins=SharedLimit("logins", 2, timedelta(minutes=1)),
+    )
+
+
+def beside(world: World) -> World:
+    """Another process over the same database."""
+    services = replace(world.services, action_limits=few())
+    return replace(world, services=services, app=create_app(services))
+
+
 @pytest.fixture
 def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A server on which a caller may change three things a minute, export two files, and log in twice with a token."""
     stop_rate_windows(monkeypatch)
-    few = ActionLimits(RateLimit(3), RateLimit(2), deliveries=RateLimit(2, 60), logins=RateLimit(2))
-    made = make_world(tmp_path, host="0.0.0.0", action_limits=few)
+    made = make_world(tmp_path, host="0.0.0.0", action_limits=few())
     yield made
     made.store.close()
 
@@ -200,7 +218,15 @@ def test_exports_and_logins_of_one_token_are_limited_since_each_is_in_the_audit_
         exports = [f"/api/v1/{name}" for name in ("failures/export.csv", "labels", "failures/export.json", "labels")]
         assert [client.get(export).status_code for export in exports] == [200, 200, 429, 429]
         form = {"form_token": form_token(client), "token": token}
-        assert [client.post("/login", data=form).status_code for _ in range(3)] == [303, 303, 429]
+        assert [client.post("/login", data=form).status_code for _ in range(2)] == [303, 303]
+    for process in (limited, beside(limited)):
+        with process.client() as client:
+            form = {"form_token": form_token(client), "token": token}
+            assert client.post("/login", data=form).status_code == 429
+    limited.clock.sleep(60)
+    with limited.client() as client:
+        form = {"form_token": form_token(client), "token": token}
+        assert client.post("/login", data=form).status_code == 303
 
 
 def test_successful_logins_of_one_person_are_limited_and_do_not_limit_others(limited: World) -> None:
@@ -228,11 +254,24 @@ def test_addresses_of_a_token_without_end_do_not_fill_the_audit_log(limited: Wor
     assert sum(one.what == "token.address" for one in entries) == REFUSALS_STORED
 
 
-def test_one_delivery_is_sent_again_a_few_times_an_hour(limited: World) -> None:
-    with limited.client(limited.token("act")) as client:
-        answers = [client.post("/api/v1/deliveries/1/hook:resend").status_code for _ in range(3)]
-        assert answers == [404, 404, 429]
-        assert client.post("/api/v1/deliveries/2/hook:resend").status_code == 404
+def test_one_delivery_is_sent_again_a_few_times_an_hour_by_all_processes_together(limited: World) -> None:
+    with limited.store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("failure.diagnosed", f"failure/{number}", {}) for number in (1, 2)])
+        work.deliveries.add([NewDelivery(number, "hook", "refused") for number in (1, 2)])
+
+    def again(world: World, number: int) -> int:
+        with world.client(token) as client:
+            status = client.post(f"/api/v1/deliveries/{number}/hook:resend").status_code
+        with world.store.unit_of_work() as work:
+            work.deliveries.give_up_all("hook", "refused")
+        return status
+
+    token, other = limited.token("act"), beside(limited)
+    assert again(limited, 9) == 404, "it is not stored, and does not count"
+    assert [again(limited, 1), again(other, 1), again(limited, 1), again(other, 1)] == [200, 200, 429, 429]
+    assert again(other, 2) == 200
+    limited.clock.sleep(3_600)
+    assert again(limited, 1) == 200
 
 
 def test_a_person_has_a_limited_number_of_saved_filters(tmp_path: Path) -> None:

@@ -292,6 +292,20 @@ def test_a_person_ends_all_own_sessions_and_no_others(world: World) -> None:
     assert answers == [303, 303, 200]
 
 
+def test_all_sessions_of_a_token_end_together_and_the_audit_log_says_so(world: World) -> None:
+    """The button said so to everybody; sessions of the same token on other devices stayed."""
+    with world.store.unit_of_work() as work:
+        secret, other = (work.tokens.create(name, ["read"])[1] for name in ("shared", "another"))
+    with world.client() as here, world.client() as elsewhere, world.client() as third:
+        assert [log_in(here, secret), log_in(elsewhere, secret), log_in(third, other)] == [303, 303, 303]
+        form = {"form_token": form_token(here, "/failures"), "everywhere": "true"}
+        assert here.post("/logout", data=form).status_code == 303
+        assert [client.get("/failures").status_code for client in (here, elsewhere, third)] == [303, 303, 200]
+    with world.store.reading() as reading:
+        entry = next(one for one in reading.audit_log.page(limit=20).items if one.what == "sessions.ended")
+    assert (entry.who, entry.subject, entry.after["sessions"]) == ("shared", "token/shared", 2)
+
+
 def test_a_browser_keeps_nothing_after_logging_out(tmp_path: Path) -> None:
     world = make_world(tmp_path, host="0.0.0.0", people=LoginMethods(secure=True))
     with world.client(base_url=HTTPS) as client:

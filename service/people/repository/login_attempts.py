@@ -1,8 +1,9 @@
-"""Attempts to log in, and the places from which people did: what the limits of logins count."""
+"""Attempts to log in, the places from which people did, and other limited actions: what the limits count."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from math import ceil
 from typing import Final
 
 from sqlalchemy import delete, func, insert, select
@@ -29,6 +30,13 @@ class LoginAttemptReader(TimedReader):
             .group_by(login_attempts.c.key)
         )
         return Counter({row.key: row.number for row in self._connection.execute(counted)})
+
+    def wait_s(self, key: str) -> int:
+        """Seconds until one attempt fewer counts for a key; 1 if none counts."""
+        now = utc(self._clock.now())
+        counting = (login_attempts.c.key == key, login_attempts.c.until > now)
+        ends = self._connection.execute(select(func.min(login_attempts.c.until)).where(*counting)).scalar_one()
+        return 1 if ends is None else max(1, ceil((ends - now).total_seconds()))
 
     def is_known(self, name: str, place: str) -> bool:
         """Whether somebody of this name logged in from this place in the last 90 days."""

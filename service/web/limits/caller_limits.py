@@ -1,4 +1,7 @@
-"""Limits for each caller in this process: requests and actions in a period, and what runs at one time."""
+"""Limits for each caller: requests and actions in a period, and what runs at one time.
+
+They count in this process, except those of `service.people.attempts`.
+"""
 
 import itertools
 import math
@@ -9,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 
 from limits import RateLimitItemPerMinute
@@ -18,6 +22,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.errors import TooManyRequests
+from service.people.login_limits import SharedLimit
 
 RETRY_AFTER_S = 10
 
@@ -171,16 +176,16 @@ class ActionLimits:
         changes: requests that change something, by somebody who does not operate the service: each adds to the audit
             log.
         exports: files of failures, which add to the audit log too.
-        reports: reports that are sent on request.
-        deliveries: the same delivery, sent again on request.
-        logins: sessions of the same account or token.
+        reports: reports that are sent on request, at all processes together.
+        deliveries: the same delivery, sent again on request, at all processes together.
+        logins: sessions of the same account or token, at all processes together.
         codes: codes of the identity provider from one address, each of which asks the provider; the people of a whole
             office may have one address.
     """
 
     changes: RateLimit = field(default_factory=lambda: RateLimit(60))
     exports: RateLimit = field(default_factory=lambda: RateLimit(30))
-    reports: RateLimit = field(default_factory=lambda: RateLimit(20, 60))
-    deliveries: RateLimit = field(default_factory=lambda: RateLimit(5, 60))
-    logins: RateLimit = field(default_factory=lambda: RateLimit(30, 5))
+    reports: SharedLimit = field(default_factory=lambda: SharedLimit("reports", 20, timedelta(hours=1)))
+    deliveries: SharedLimit = field(default_factory=lambda: SharedLimit("deliveries", 5, timedelta(hours=1)))
+    logins: SharedLimit = field(default_factory=lambda: SharedLimit("logins", 30, timedelta(minutes=5)))
     codes: RateLimit = field(default_factory=lambda: RateLimit(600, 5))

@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from joserfc.jwk import RSAKey
 
 from service.errors import Unavailable
 from service.people import oidc
+from service.people.login_limits import SharedLimit
 from service.people.login_methods import LoginMethods
 from service.people.oidc import MOST_BYTES, WAITING, Provider
 from service.people.roles import parse_roles
@@ -243,7 +245,7 @@ def test_a_stranger_makes_the_service_ask_the_provider_a_limited_number_of_times
     provider = Provider(issuer.issuer, "faultline", "client secret", "http://127.0.0.1:8080/login/oidc/callback")
     people = LoginMethods(parse_roles(["sre=operator"]), provider=provider)
     stop_rate_windows(monkeypatch)
-    limits = ActionLimits(codes=RateLimit(3, 5), logins=RateLimit(1, 5))
+    limits = ActionLimits(codes=RateLimit(3, 5), logins=SharedLimit("logins", 1, timedelta(minutes=5)))
     world = make_world(tmp_path, people=people, action_limits=limits)
     with world.client() as client:
         state = client.get("/login/oidc").headers["location"].partition("state=")[2].partition("&")[0]

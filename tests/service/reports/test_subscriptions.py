@@ -18,15 +18,16 @@ from service.__main__ import main
 from service.clock import Clock
 from service.deliveries.build import targets
 from service.deliveries.config import DeliveryConfig, parse, report_receivers
+from service.people.login_limits import SharedLimit
 from service.reports import subscriptions
 from service.reports.publish import ReportService
 from service.web.app import create_app
-from service.web.limits.caller_limits import ActionLimits, RateLimit
+from service.web.limits.caller_limits import ActionLimits
 from service.web.sessions import COOKIE, FORM_COOKIE, LIFETIME
 from tests.service.databases import connection_of
 from tests.service.deliveries.receivers import Inbox, Receiver, mail_server, receiver
 from tests.service.deliveries.sample_messages import SECRET, drain
-from tests.service.web.world import HERE, World, event, lines, make_world, stop_rate_windows
+from tests.service.web.world import HERE, World, event, lines, make_world
 
 pytest.importorskip("apprise")
 pytest.importorskip("aiosmtpd.controller")
@@ -198,8 +199,7 @@ def test_a_caller_gets_few_reports_at_once_and_has_few_subscriptions(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One account could have mails sent without end."""
-    stop_rate_windows(monkeypatch)
-    limits = ActionLimits(reports=RateLimit(2, 60))
+    limits = ActionLimits(reports=SharedLimit("reports", 2, timedelta(hours=1)))
     services = replace(site.world.services, action_limits=limits)
     world = replace(site.world, services=services, app=create_app(services))
     ana, ola = (replace(site, world=world).as_(name, role) for name, role in (("ana", "viewer"), ("ola", "operator")))
