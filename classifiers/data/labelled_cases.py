@@ -45,10 +45,11 @@ import io
 import reprlib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources.abc import Traversable
-from typing import Any, get_args
+from typing import IO, Any, get_args
 
 import orjson
 import zstandard
@@ -64,7 +65,11 @@ AXES = taxonomy.AXES
 WEAK_CLASS = 10  # a class with fewer cases is one of few cases (judgement)
 ORIGINS = ("captured", "composed", "operator")
 MAX_WEIGHT = 100.0
-_DEEPEST = 100  # as for an event
+DEEPEST = 100  # as for an event
+# Judgement: a case of an event of the largest size, and all cases of a file, which are in memory together. A file may
+# be a device without an end, or unpack to a thousand times its size.
+LINE_BYTES = 32 * 1024 * 1024
+FILE_BYTES = 1024 * 1024 * 1024
 
 
 class DatasetError(ValueError):
@@ -167,8 +172,8 @@ def parse(raw: Any, place: str) -> LabelledCase:
     """
     if not isinstance(raw, dict):
         raise DatasetError(place, "case", "a JSON object", raw)
-    if nests_deeper(raw, _DEEPEST):
-        raise DatasetError(place, "case", f"JSON nested at most {_DEEPEST} levels deep", raw)
+    if nests_deeper(raw, DEEPEST):
+        raise DatasetError(place, "case", f"JSON nested at most {DEEPEST} levels deep", raw)
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise DatasetError(place, "schema", SCHEMA, raw["schema"])
     for key in ("id", "group", "kind"):
@@ -223,17 +228,42 @@ def read_file(file: Traversable) -> list[LabelledCase]:
     """All cases of a `.jsonl` or `.jsonl.zst` file.
 
     Raises:
-        DatasetError: a line is not a labelled case, or the file is not packed as its name says.
+        DatasetError: a line is not a labelled case, the file is not packed as its name says, or it is too large.
         OSError: the file can't be read.
     """
-    data = file.read_bytes()
-    if file.name.endswith(".zst"):
-        try:
-            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as unpacked:
-                data = unpacked.read()
-        except zstandard.ZstdError as error:
-            raise DatasetError(file.name, "file", "a zstd frame", str(error)) from error
-    return list(read_lines(data.removeprefix(BOM_UTF8).splitlines(), file.name))
+    with opened_lines(file) as lines:
+        return list(read_lines(lines, file.name))
+
+
+@contextmanager
+def opened_lines(file: Traversable) -> Iterator[Iterator[bytes]]:
+    """The lines of a file, unpacked if its name ends with `.zst`, to be read in the `with` block.
+
+    Raises:
+        DatasetError: a line or the file is too large, or the file is not packed as its name says.
+        OSError: the file can't be read.
+    """
+    try:
+        with file.open("rb") as raw:
+            if not file.name.endswith(".zst"):
+                yield _bounded_lines(raw, file.name)
+                return
+            unpacked = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+            with io.BufferedReader(unpacked) as source:
+                yield _bounded_lines(source, file.name)
+    except zstandard.ZstdError as error:
+        raise DatasetError(file.name, "file", "a zstd frame", str(error)) from error
+
+
+def _bounded_lines(source: IO[bytes], name: str) -> Iterator[bytes]:
+    size = number = 0
+    while line := source.readline(LINE_BYTES + 1):
+        number, size = number + 1, size + len(line)
+        if len(line) > LINE_BYTES:
+            raise DatasetError(f"{name}:{number}", "line", f"at most {LINE_BYTES:,} bytes", "more")
+        if size > FILE_BYTES:
+            raise DatasetError(name, "file", f"at most {FILE_BYTES:,} bytes of cases", "more")
+        yield line.removeprefix(BOM_UTF8) if number == 1 else line
 
 
 def case_files(folder: Traversable) -> list[Traversable]:

@@ -1,7 +1,7 @@
 """Measures a second reader on labelled cases: questions to send, and the gain and cost of recorded answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,15 +77,15 @@ def export(by_case: Mapping[str, Question]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def read_answers(data: bytes, name: str) -> dict[str, RecordedAnswer]:
-    """The recorded answers of a file: lines with case, content, and usage (prompt_tokens, completion_tokens).
+def read_answers(lines: Iterable[bytes], name: str) -> dict[str, RecordedAnswer]:
+    """The recorded answers of the lines of a file: case, content, and usage (prompt_tokens, completion_tokens).
 
     Raises:
         InvalidInput: a line is not as described; the message names it.
         DatasetError: a line is not JSON.
     """
     found: dict[str, RecordedAnswer] = {}
-    for place, raw in json_lines(data.splitlines(), name):
+    for place, raw in json_lines(lines, name):
         if not isinstance(raw, dict) or not isinstance(raw.get("case"), str):
             raise InvalidInput(f"{place}: case: expected a text")
         if not isinstance(raw.get("content"), str):

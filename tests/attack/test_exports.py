@@ -1,18 +1,24 @@
-"""Exports open in a spreadsheet without running anything, whatever its separator is."""
+"""Exports open in a spreadsheet without running anything, and no file that is read back takes the memory."""
 
 import csv
 import errno
 import io
+import json
 import os
 import stat
+import tracemalloc
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import pytest
+import zstandard
 
+from classifiers.data import labelled_cases
 from service.__main__ import main
 from service.cli.files import opened_output
 from service.contracts.event import MAX_EVENT_BYTES
+from service.feedback import label_export
 from tests.attack.server import set_environment
 from tests.service.databases import copy_migrated
 from tests.service.web.world import event, lines, log, make_world
@@ -107,3 +113,78 @@ def test_a_line_without_an_end_is_not_read_into_memory(
     said = capsys.readouterr().err
     assert f"{file}:2: a line of more than {MAX_EVENT_BYTES:,} bytes" in said
     assert "3 wrong" in said
+
+
+FLAT = {"id": "c", "log": "RuntimeError: x", "side": "user", "cause": "USER.1", "retry": "futile"}
+WRONG: dict[str, dict[str, object]] = {
+    "event": {"event": ["x"]},
+    "event.status": {"event": {"status": []}},
+    "event.n_nodes": {"event": {"n_nodes": 10**12}},
+    "side": {"side": ["user"]},
+    "cause_ok": {"cause_ok": 5},
+    "retry_ok": {"retry_ok": [{}]},
+    "root_rank": {"root_rank": "0"},
+    "root_line": {"root_line": 7},
+    "case": {"log": "x", "event": {"a": json.loads("[" * 300 + "]" * 300)}},
+}
+
+
+@pytest.mark.parametrize("field", WRONG)
+def test_a_wrong_case_to_measure_is_named_and_takes_no_memory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, field: str
+) -> None:
+    """A number of nodes took a terabyte; other values ended the command with a trace."""
+    file = tmp_path / "cases.jsonl"
+    file.write_text(f"{json.dumps(FLAT)}\n{json.dumps(FLAT | WRONG[field])}\n")
+    assert main(["evaluate", "--cases", str(file)]) == 2
+    assert f"cases.jsonl:2: {field}: expected" in capsys.readouterr().err
+
+
+def hostile(folder: Path, content: str) -> Path:
+    """A file of cases: one line without an end, or few bytes that unpack to many lines."""
+    file = folder / ("cases.jsonl" if content == "line" else "cases.jsonl.zst")
+    file.write_bytes(b"x" * 2_000 if content == "line" else zstandard.compress(b"\n" * 20_000))
+    return file
+
+
+@pytest.mark.parametrize("content", ["line", "bomb"])
+def test_a_file_of_cases_is_read_up_to_a_size(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str
+) -> None:
+    monkeypatch.setattr(labelled_cases, "LINE_BYTES", 1_000)
+    monkeypatch.setattr(labelled_cases, "FILE_BYTES", 10_000)
+    file = hostile(tmp_path, content)
+    expected = "line: expected at most 1,000 bytes" if content == "line" else "file: expected at most 10,000 bytes"
+    answers = ["evaluate", "--cases", str(cases := tmp_path / "flat.jsonl"), "--second-reader-answers", str(file)]
+    cases.write_text(json.dumps(FLAT))
+    for command in (
+        ["evaluate", "--cases", str(file)],
+        ["evaluate", "--adaptation", str(file), str(cases)],
+        ["train", "--add", str(file), "--output", str(tmp_path / "model")],
+        answers,
+    ):
+        assert main(command) == 2, command
+        assert expected in capsys.readouterr().err
+
+
+def test_an_import_keeps_no_logs_of_its_lines(tmp_path: Path) -> None:
+    """All lines are counted before the first is imported: a file of a gigabyte was in memory as a whole."""
+    world = make_world(tmp_path)
+    tail = "step 1 of 1\n" * 80_000
+    labels = {"side": "system", "cause": "SYS.5", "category": None, "symptom": None, "retry": None}
+
+    def cases() -> Iterator[tuple[str, dict[str, object]]]:
+        for number in range(30):
+            ids = dict.fromkeys(("id", "group", "kind"), str(number))
+            failed = event(str(number), logs=[log(f"{number}\n{tail}")])
+            yield str(number), {**ids, "event": failed, "labels": labels, "provenance": {"origin": "operator"}}
+
+    tracemalloc.start()
+    try:
+        done = label_export.import_labels(world.store, world.services.feedback, cases(), actor="ana")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    world.store.close()
+    assert len(done.elsewhere) == 30
+    assert peak < 10 * len(tail), "of 30 logs of this size"

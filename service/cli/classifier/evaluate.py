@@ -88,10 +88,8 @@ def read_labels(file: Path) -> list[LabelledCase]:
     """
     check_readable([str(file)])
     try:
-        if file.name.endswith(".zst"):
-            cases = labelled_cases.read_file(file)
-        else:
-            cases = case_files.read_cases(file.read_bytes(), file.name)
+        with labelled_cases.opened_lines(file) as lines:
+            cases = case_files.read_cases(lines, file.name)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
     except DatasetError as error:

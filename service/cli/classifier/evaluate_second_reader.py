@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import Model
@@ -59,7 +60,8 @@ def run(args: argparse.Namespace, cases: Sequence[LabelledCase], model: Model, c
     file = args.second_reader_answers
     check_readable([str(file)])
     try:
-        answers = measuring.read_answers(file.read_bytes(), file.name)
+        with labelled_cases.opened_lines(file) as lines:
+            answers = measuring.read_answers(lines, file.name)
     except DatasetError as error:
         raise InvalidInput(str(error)) from error
     output.document(measuring.text(measuring.gain(cases, verdicts, answers)))

@@ -29,7 +29,7 @@ FLAT = {
 
 
 def test_flat_cases_are_read_and_their_set_says_what_is_measured() -> None:
-    lines = orjson.dumps(FLAT) + b"\n" + orjson.dumps({**FLAT, "id": "c2", "set": "symptom"})
+    lines = [orjson.dumps(FLAT), orjson.dumps({**FLAT, "id": "c2", "set": "symptom"})]
     first, second = case_files.read_cases(lines, "x")
     assert first.raw.job.status == "out_of_memory"
     assert len(first.raw.job.nodes) == 2
@@ -39,9 +39,9 @@ def test_flat_cases_are_read_and_their_set_says_what_is_measured() -> None:
 
 def test_the_error_of_a_bad_line_names_its_place() -> None:
     with pytest.raises(DatasetError, match="x:1: log: expected a text"):
-        case_files.read_cases(orjson.dumps({"id": "c", "log": None}), "x")
+        case_files.read_cases([orjson.dumps({"id": "c", "log": None})], "x")
     with pytest.raises(DatasetError, match="x:1: line: expected JSON"):
-        case_files.read_cases(b"{", "x")
+        case_files.read_cases([b"{"], "x")
 
 
 def test_the_model_is_measured_with_two_baselines(cases: list[LabelledCase], diagnoser: Diagnoser) -> None:
@@ -93,8 +93,7 @@ def test_runs_of_several_ranks_are_distinguished() -> None:
 
 def test_the_medium_of_a_case_is_read_from_its_text_where_it_is_not_stated() -> None:
     log, report_case = case_files.read_cases(
-        orjson.dumps(FLAT) + b"\n" + orjson.dumps({**FLAT, "id": "c2", "log": "I do not know why it is out of memory"}),
-        "x",
+        [orjson.dumps(FLAT), orjson.dumps({**FLAT, "id": "c2", "log": "I do not know why it is out of memory"})], "x"
     )
     assert (metrics.medium_of(log), metrics.medium_of(report_case)) == ("log", "report")
 

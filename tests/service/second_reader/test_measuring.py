@@ -34,7 +34,7 @@ def answers(**content: Any) -> dict[str, measuring.RecordedAnswer]:
         json.dumps({"case": name, "content": json.dumps(one), "usage": {"prompt_tokens": 900, "completion_tokens": 40}})
         for name, one in content.items()
     )
-    return measuring.read_answers(lines.encode(), "answers")
+    return measuring.read_answers(lines.encode().splitlines(), "answers")
 
 
 CASES = [case(0), case(1), case(2), case(3), case(4, "user", "USER.1")]
@@ -78,7 +78,7 @@ def test_without_an_answer_nothing_changes() -> None:
 @pytest.mark.parametrize("line", [b"[]", b'{"case": 1}', b'{"case": "c0"}', b'{"case": "c0", "content": null}'])
 def test_a_wrong_line_of_answers_is_named(line: bytes) -> None:
     with pytest.raises(InvalidInput, match="answers:1"):
-        measuring.read_answers(line, "answers")
+        measuring.read_answers([line], "answers")
 
 
 def test_the_command_exports_questions_and_scores_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
