@@ -8,7 +8,7 @@ from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, UnreadableRecord
 from service.formats.field_reading import Skipped
-from service.messaging.record import Headers, Record, TopicPartition
+from service.messaging.record import Headers, Record, TopicPartition, UnreadBatch
 from service.nodes.records import NodeReport
 
 Found = TypeVar("Found", bound=JobCompletion | NodeReport | Skipped)
@@ -47,6 +47,8 @@ def read(
     parse: RecordParser[Found], value: bytes | None, headers: Headers = (), *, cluster: str | None = None, source: str
 ) -> Found | UnreadableRecord:
     """Parse one record from a source such as "topic/NAME"; return the error if it is unreadable."""
+    if isinstance(value, UnreadBatch):
+        return UnreadableRecord(value.reason, (FieldError("(whole record)", "a batch that can be unpacked"),))
     try:
         found = parse(value, headers, cluster=cluster)
         return cast("Found", found.received_from(source)) if isinstance(found, JobCompletion) else found

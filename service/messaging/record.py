@@ -2,9 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 Headers = Sequence[tuple[str, bytes]]
+
+
+class UnreadBatch(bytes):
+    """The empty value of the record that stands for a whole batch which is not unpacked. `reason`: why not."""
+
+    reason: str
+
+    def __new__(cls, reason: str) -> Self:
+        """Create the value."""
+        made = super().__new__(cls)
+        made.reason = reason
+        return made
 
 
 class TopicPartition(NamedTuple):

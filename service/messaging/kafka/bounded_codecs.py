@@ -1,8 +1,8 @@
 """Record batches that a broker accepts and Kafka's client cannot read: too large ones, and headers of any kind.
 
-A broker does not look into compressed batches. Without a limit, one of a megabyte could take gigabytes, and would end
-every worker that reads it; so could one record with millions of headers. A header whose name is no UTF-8 would stop
-every worker at its place.
+A broker does not limit what compressed batches unpack to. Without a limit, one of a megabyte could take gigabytes, and
+would end every worker that reads it; so could one record with millions of headers. A header whose name is no UTF-8
+would stop every worker at its place. One record stands for a batch that is too large, and becomes a dead letter.
 """
 
 import zlib
@@ -15,6 +15,8 @@ from kafka.errors import CorruptRecordError
 from kafka.record import default_records, legacy_records
 from kafka.record.util import decode_varint
 
+from service.messaging.record import UnreadBatch
+
 MOST_BYTES = 64 * 1024 * 1024  # four events of the largest size; producers limit a batch before it is packed
 HEADERS_MOST = 1_000  # of a record; each takes about 200 bytes of memory
 _PIECE = 1024 * 1024
@@ -23,6 +25,7 @@ _XERIAL_MAGIC, _XERIAL_HEADER = (
     16,
 )  # begin and length of what precedes the blocks of snappy's Java library
 _read_record = default_records.DefaultRecordBatch._read_msg  # noqa: SLF001 - what `install` replaces
+_uncompress = default_records.DefaultRecordBatch._maybe_uncompress  # noqa: SLF001 - as above
 _VARINT_MOST = 5  # bytes of the length that begins a text in snappy
 
 
@@ -30,10 +33,42 @@ def install() -> None:
     """Make Kafka's client use the functions of this module."""
     if default_records.DefaultRecordBatch._read_msg is _read_record:  # noqa: SLF001 - there is no public way
         default_records.DefaultRecordBatch._read_msg = read_record  # noqa: SLF001 - as above
+        default_records.DefaultRecordBatch._maybe_uncompress = uncompress  # noqa: SLF001 - as above
     for module in (default_records, legacy_records):
         for name, decode in _DECODERS.items():
             if hasattr(module, name):
                 setattr(module, name, decode)
+
+
+class TooLargeBatch(CorruptRecordError):  # type: ignore[misc]  # kafka-python has no types
+    """A compressed batch that unpacks to more than `MOST_BYTES`."""
+
+
+class _NotUnpacked(bytearray):
+    """The content of a batch that is too large: none."""
+
+
+def uncompress(batch: Any) -> None:
+    """Unpack a batch; one that is too large has a single record then, which says so and has the last of its offsets.
+
+    Raises:
+        CorruptRecordError: it is not packed as it says.
+    """
+    try:
+        _uncompress(batch)
+    except TooLargeBatch:
+        batch._buffer, batch._pos, batch._num_records = _NotUnpacked(), 0, 1  # noqa: SLF001 - there is no public way
+        batch._decompressed = True  # noqa: SLF001 - as above
+
+
+def _record_of_batch(batch: Any) -> Any:
+    """The record that stands for a batch that is too large."""
+    reason = (
+        f"a compressed batch of more than {MOST_BYTES // 1024 // 1024} MiB: its records, at the offsets "
+        f"{batch.base_offset} to {batch.last_offset}, are not read and stay on the topic"
+    )
+    place = (batch.last_offset, batch.max_timestamp, batch.timestamp_type)
+    return default_records.DefaultRecord(0, *place, None, UnreadBatch(reason), [])
 
 
 class _AnyText(bytearray):
@@ -54,6 +89,8 @@ def read_record(batch: Any) -> Any:
     Raises:
         CorruptRecordError, IndexError: it is no record.
     """
+    if isinstance(batch._buffer, _NotUnpacked):  # noqa: SLF001 - as above
+        return _record_of_batch(batch)
     try:
         found = None if batch.is_control_batch else _without_headers(batch)
         return _read_record(batch) if found is None else found
@@ -179,8 +216,8 @@ def _check(out: bytearray) -> bytearray:
     return out
 
 
-def _too_large() -> CorruptRecordError:
-    return CorruptRecordError(f"a compressed batch of more than {MOST_BYTES // 1024 // 1024} MiB")
+def _too_large() -> TooLargeBatch:
+    return TooLargeBatch(f"a compressed batch of more than {MOST_BYTES // 1024 // 1024} MiB")
 
 
 _DECODERS: dict[str, Callable[[Any], bytes]] = {

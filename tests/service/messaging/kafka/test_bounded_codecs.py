@@ -11,7 +11,12 @@ from kafka.errors import CorruptRecordError
 from kafka.record import default_records, legacy_records
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
+from service.errors import UnreadableRecord
+from service.formats import recognise
+from service.messaging import batching
+from service.messaging.dead_letters import dead_letter
 from service.messaging.kafka import bounded_codecs
+from service.messaging.record import UnreadBatch
 
 ROOT = Path(__file__).parents[4]
 CODECS = ("gzip", "zstd", "lz4", "snappy")
@@ -53,12 +58,20 @@ def test_damaged_data_is_an_undecodable_record(name: str) -> None:
             decode_of(name)(damaged)
 
 
-@pytest.mark.parametrize("name", CODECS)
-def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def restore_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client have its own functions again after the test."""
     for module in (default_records, legacy_records):
         for one in CODECS:
             if hasattr(module, f"{one}_decode"):
                 monkeypatch.setattr(module, f"{one}_decode", getattr(module, f"{one}_decode"))
+    batch_of = default_records.DefaultRecordBatch
+    for name in ("_read_msg", "_maybe_uncompress"):
+        monkeypatch.setattr(batch_of, name, getattr(batch_of, name))
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    restore_after(monkeypatch)
     bounded_codecs.install()
     builder = MemoryRecordsBuilder(magic=2, compression_type=ATTRIBUTES[name], batch_size=10_000_000)
     builder.append(timestamp=1, key=None, value=TEXT)
@@ -66,9 +79,33 @@ def test_the_client_reads_batches_with_these_functions(name: str, monkeypatch: p
     batch = MemoryRecords(bytes(builder.buffer())).next_batch()
     assert [record.value for record in batch] == [TEXT]
     monkeypatch.setattr(bounded_codecs, "MOST_BYTES", 1_000)
-    batch = MemoryRecords(bytes(builder.buffer())).next_batch()
-    with pytest.raises(CorruptRecordError, match="more than"):
-        list(batch)
+    [stands_for_it] = MemoryRecords(bytes(builder.buffer())).next_batch()
+    assert isinstance(stands_for_it.value, UnreadBatch)
+
+
+def test_a_batch_that_is_too_large_becomes_a_dead_letter_and_what_follows_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever could write to a topic stopped all workers of all clusters with one megabyte."""
+    restore_after(monkeypatch)
+    bounded_codecs.install()
+    monkeypatch.setattr(bounded_codecs, "MOST_BYTES", 1_000)
+    batches = []
+    for values in ((b"a" * 600, b"b" * 600), (b'{"status": "pending"}',)):
+        builder = MemoryRecordsBuilder(magic=2, compression_type=ATTRIBUTES["zstd"], batch_size=10_000_000)
+        for value in values:
+            builder.append(timestamp=1, key=b"k", value=value, headers=[("a", b"1")])
+        builder.close()
+        batches.append(bytes(builder.buffer()))
+    records = MemoryRecords(b"".join(batches))
+    [bomb] = records.next_batch()
+    assert bomb.offset == 1, "the last of its offsets, so that none of them is read again"
+    found = batching.read(recognise.parse, bomb.value, bomb.headers, source="topic/jobs")
+    assert isinstance(found, UnreadableRecord)
+    assert "at the offsets 0 to 1, are not read" in found.reason
+    assert dead_letter(bomb.value, "jobs/0/1", found).text == ""
+    [after] = records.next_batch()
+    assert after.value == b'{"status": "pending"}'
 
 
 class NoUtf8(str):
@@ -82,8 +119,7 @@ class NoUtf8(str):
 
 def bounded_builder(packed: int, monkeypatch: pytest.MonkeyPatch) -> MemoryRecordsBuilder:
     """Builds a batch that is read with the bounds, until the end of the test."""
-    batch_of = default_records.DefaultRecordBatch
-    monkeypatch.setattr(batch_of, "_read_msg", batch_of._read_msg)
+    restore_after(monkeypatch)
     bounded_codecs.install()
     return MemoryRecordsBuilder(magic=2, compression_type=packed, batch_size=10_000_000)
 
