@@ -80,7 +80,8 @@ def runs_of_job(runs: Sequence[AnyRun], own: AnyRun) -> tuple[AnyRun, ...]:
             if same_job(last, run):
                 chosen.append(run)
                 last = run
-    return tuple(run for run in runs if any(run is one for one in chosen))
+    same = {id(run) for run in chosen}  # each of its own: two runs may be equal, and a job may have thousands
+    return tuple(run for run in runs if id(run) in same)
 
 
 def _differ(one: str | None, other: str | None) -> bool:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from fastapi.testclient import TestClient
@@ -23,11 +23,13 @@ from service.clock import SystemClock
 from service.contracts.event import LOGS_MOST, from_object
 from service.deliveries.records import NewDelivery, OutboxMessage
 from service.hooks.webhook_listener import WebhookListener
+from service.jobs.same_job import runs_of_job
 from service.listeners import MOST_CONNECTIONS, BoundedServer, serve_metrics
 from service.logs import fetch
 from service.logs.fetch import LogFetcher
 from service.people.login_limits import LoginAttempts, SharedLimit
 from service.people.repository.saved_views import MOST_VIEWS
+from service.resubmissions.repository import lineages
 from service.web.app import create_app
 from service.web.limits.caller_limits import ActionLimits, RateLimit
 from service.web.request_gate import STREAMED
@@ -36,7 +38,7 @@ from service.web.sessions import COOKIE, LIFETIME
 from tests.classifiers.packaged_catalogue import EXTRACTOR
 from tests.service.web.access.test_auth import form_token
 from tests.service.web.test_app import PUBLIC, WANTED
-from tests.service.web.world import HERE, World, event, make_world, stop_rate_windows
+from tests.service.web.world import HERE, World, event, lines, make_world, stop_rate_windows
 
 JUDGED_S = 20.0  # of processor time; a tenth of it is usual
 
@@ -85,6 +87,36 @@ def test_of_thousands_of_node_events_some_are_judged_and_the_verdict_says_so(nod
     extraction = EXTRACTOR.extract(case)
     assert time.process_time() - began < JUDGED_S
     assert any(f"{LOGS_MOST - read:,} node events" in one for one in extraction.case.missing)
+
+
+class Ran(NamedTuple):
+    """What tells the runs of one job from those of another with the same id."""
+
+    attempt: int | None
+    ended_at: datetime
+    user: str | None = "ana"
+    name: str | None = "train"
+    pod: str | None = None
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+
+
+def test_a_job_that_ran_thousands_of_times_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further run compared each of the earlier ones with each other: 2,000 held the intake up for minutes."""
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    runs = [Ran(attempt=number, ended_at=at + timedelta(minutes=number)) for number in range(20_000)]
+    began = time.process_time()
+    assert len(runs_of_job(runs, runs[500])) == len(runs)
+    assert time.process_time() - began < JUDGED_S / 4
+    monkeypatch.setattr(lineages, "RUNS_MOST", 3)
+    world = make_world(tmp_path)
+    with world.client() as client:
+        again = [event("7", attempt=number, ended_at=f"2026-11-0{number}T00:00:00Z") for number in range(1, 7)]
+        assert client.post("/api/v1/events", content=lines(*again, event("8"))).json()["accepted"] == 7
+    with world.store.reading() as reading:
+        found = reading.lineages.attempts([("orion", "7"), ("orion", "8")])
+    world.store.close()
+    assert [(one.job_id, one.attempt) for one in found] == [("7", 4), ("7", 5), ("7", 6), ("8", 0)]
 
 
 def test_slow_connections_do_not_block_the_listener_of_a_hook() -> None:

@@ -4,6 +4,7 @@ A resubmitted job has a row. Any other job is the root of its own lineage, whose
 jobs that are never resubmitted need no row. Keys are valid labels of schedulers.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -20,6 +21,8 @@ from service.sql.reader import TimedReader, record_of
 from service.sql.types import clean, short
 
 Job = tuple[str, str]  # cluster, job_id
+# Of one job, which are read with each further run of it (judgement): far more than any limit of a policy counts.
+RUNS_MOST = 1_000
 
 
 def key_of(cluster: str, job_id: str) -> str:
@@ -63,7 +66,7 @@ class LineageReader(TimedReader):
         return found
 
     def attempts(self, wanted: Collection[Job], *, except_ids: Collection[int] = ()) -> list[PastAttempt]:
-        """Every stored run of these jobs except the rows `except_ids`, ordered by end.
+        """The stored runs of these jobs, of each the newest 1,000, except the rows `except_ids`; ordered by end.
 
         Of a run of several pods it is the attempt that opened the failure.
         """
@@ -93,16 +96,25 @@ class LineageReader(TimedReader):
         return sorted(found, key=lambda one: (one.ended_at, one.id))
 
     def _runs(self, cluster: str, job_ids: Sequence[str]) -> list[int]:
-        """The row numbers of these jobs."""
+        """The row numbers of the newest runs of these jobs."""
+        of_job: defaultdict[str, list[int]] = defaultdict(list)
+        for job_id, number in self._numbered_runs(cluster, job_ids):
+            of_job[job_id].append(number)
+        return [number for numbers in of_job.values() for number in sorted(numbers)[-RUNS_MOST:]]
+
+    def _numbered_runs(self, cluster: str, job_ids: Sequence[str]) -> Iterable[tuple[str, int]]:
+        """The job id and the row number of each run of these jobs."""
         if bulk.is_postgres(self._connection):
             # OFFSET 0 forces one index scan per job, whatever the statistics of a quickly growing table are.
             there = (
-                "SELECT found.id FROM unnest(%s::text[]) AS given (job_id) CROSS JOIN LATERAL "
+                "SELECT given.job_id, found.id FROM unnest(%s::text[]) AS given (job_id) CROSS JOIN LATERAL "
                 "(SELECT id FROM jobs WHERE cluster = %s AND jobs.job_id = given.job_id OFFSET 0) AS found"
             )
-            return list(self._connection.exec_driver_sql(there, (job_ids, cluster)).scalars())
-        wanted = select(jobs.c.id).where(jobs.c.cluster == cluster, jobs.c.job_id.in_(job_ids))
-        return list(self._connection.execute(wanted).scalars())
+            rows = self._connection.exec_driver_sql(there, (job_ids, cluster))
+        else:
+            wanted = select(jobs.c.job_id, jobs.c.id).where(jobs.c.cluster == cluster, jobs.c.job_id.in_(job_ids))
+            rows = self._connection.execute(wanted)
+        return ((row[0], row[1]) for row in rows)
 
     def marks(self, keys: Collection[str] | None = None) -> dict[str, tuple[Mark, str, datetime]]:
         """The mark on each of these lineages (None: on all): mark, person, time."""
