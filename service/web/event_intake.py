@@ -27,6 +27,8 @@ BATCH = 500  # events per transaction
 MAX_LINES = 100_000
 PLACE = "POST /api/v1/events"
 NODE_PLACE = "POST /api/v1/node-events"
+# It would change the places of nodes for all teams.
+_NO_TOPOLOGY = "topology: dropped, expected none from a token of some teams, because nodes belong to all teams"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,8 @@ def _permitted(
     """What was read; an error if the sender's token is not for its cluster or team: an operator may resend it."""
     problem = sender.binding.problem(found) if isinstance(found, JobCompletion) else None
     if problem is None:
+        if isinstance(found, JobCompletion) and found.topology and sender.binding.teams:
+            found = found.model_copy(update={"topology": {}}).with_problems([_NO_TOPOLOGY])
         return found
     return UnreadableRecord(f"the token {sender.name} may not send this: {problem.field}", (problem,))
 

@@ -1,15 +1,26 @@
-"""Callers without a login: their bodies are not read, and they can't keep others from the service."""
+"""Callers without a login: their bodies are not read, and they can't keep others from the service.
 
+Nor can web sites that a person opens who is logged in: no form of theirs is taken, and no cache has an answer for them.
+"""
+
+import re
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from urllib.parse import quote, urlsplit
 
 import pytest
+from fastapi.testclient import TestClient
 
 from service.web.limits.connections import HEADER_S, STALLED_S
+from service.web.sessions import COOKIE, LIFETIME
 from tests.attack.server import PROXY_SECRET, Server, request, response
+from tests.service.web.access.test_auth import form_token
+from tests.service.web.test_app import WANTED, filled
+from tests.service.web.world import event, lines, make_world
 
 HOSTILE = 60
 LONGEST_WAIT_S = 2.0
@@ -163,3 +174,86 @@ def test_a_server_that_logs_many_refusals_goes_on_answering(server: Server) -> N
         assert " 401 " in server.ask(path, {"Authorization": "Bearer wrong"})
     assert (server.folder / "errors").stat().st_size > 65_536  # more than a pipe holds that nobody reads
     assert " 200 " in server.ask("/health/live")
+
+
+FORMS = sorted(path for method, path in WANTED if method == "POST" and not path.startswith("/api/"))
+FOREIGN: tuple[dict[str, str], ...] = (
+    {"Origin": "https://evil.example"},
+    {"Origin": "https://127.0.0.1:8080@evil.example"},
+    {"Origin": "https://127.0.0.1:8080.evil.example"},
+    {"Origin": "https://evil.example#127.0.0.1:8080"},
+    {"Origin": "https://[", "Sec-Fetch-Site": "none"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:8080"},
+)
+INJECTED = "x\r\nSet-Cookie: faultline_session=evil\r\nX-Evil: 1"
+
+
+@pytest.fixture(scope="module")
+def logged_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The browser of an administrator."""
+    world = make_world(tmp_path_factory.mktemp("forms"), host="0.0.0.0")
+    with world.client(world.token("ingest")) as client:
+        client.post("/api/v1/events", content=lines(event()))
+    with world.store.unit_of_work() as work:
+        account = work.accounts.create("ana", "admin", password="x")
+        session = work.sessions.log_in(account_id=account.id, lasts=LIFETIME)
+    with world.client() as browser:
+        browser.cookies.set(COOKIE, session)
+        yield browser
+    world.store.close()
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_no_form_of_another_site_is_taken(logged_in: TestClient, path: str) -> None:
+    place, token = filled(path), form_token(logged_in, "/failures")
+    for headers in FOREIGN:
+        assert logged_in.post(place, data={"form_token": token}, headers=headers).status_code == 403, headers
+    for wrong in ({}, {"form_token": ""}, {"form_token": token[:-1]}, {"form_token": f"{token}x"}):
+        assert logged_in.post(place, data=wrong, headers={"Origin": "null"}).status_code == 403, wrong
+    assert logged_in.get("/failures").status_code == 200, "nor does it log anybody out"
+
+
+def test_no_answer_with_data_of_a_person_is_cached_or_has_a_validator(
+    logged_in: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A validator would tell one account what another one was shown."""
+    monkeypatch.setattr("service.web.pages.live.MAX_DURATION_S", 0.0)
+    for method, path in WANTED:
+        if method == "GET" and path != "/favicon.ico":
+            answer = logged_in.get(filled(path))
+            assert answer.headers["Cache-Control"] == "no-store", path
+            assert not {"etag", "last-modified", "age", "expires"} & set(answer.headers), path
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/login", {"next": f"/{INJECTED}"}),
+        ("/views", {"name": "a", "query": INJECTED}),
+        ("/feedback/undo", {"judged": "1", "back": f"?{INJECTED}"}),
+        ("/groups/act", {"action": "assign", "group": "1", "to": INJECTED, "back": f"?{INJECTED}"}),
+        (f"/nodes/orion/{quote(INJECTED)}/repaired", {"note": INJECTED}),
+        ("/automation/stop", {"reason": INJECTED}),
+        ("/settings/tokens/revoke", {"name": INJECTED}),
+    ],
+)
+def test_no_text_of_a_form_becomes_a_header(logged_in: TestClient, path: str, fields: dict[str, str]) -> None:
+    answer = logged_in.post(path, data={**fields, "form_token": form_token(logged_in, "/failures")})
+    assert "x-evil" not in answer.headers
+    assert "evil" not in answer.headers.get("set-cookie", "")
+    assert not set("\r\n") & set("".join(answer.headers.values()))
+
+
+@pytest.mark.parametrize(
+    "path", ["/search", "/mine", "/login", "/login/oidc", "/settings/tokens", "/reports/2026-W46.md", "/failures"]
+)
+def test_no_address_of_a_query_leads_to_another_site(logged_in: TestClient, path: str) -> None:
+    for wanted in ("//evil.example", "/\\evil.example", "https:evil.example", "/%09/evil.example", f"/{INJECTED}"):
+        answer = logged_in.get(path, params=dict.fromkeys(("q", "next", "since", "cluster", "user"), wanted))
+        target = answer.headers.get("location", "/")
+        assert urlsplit(target).netloc == ""
+        assert target.startswith("/")
+        assert not target.startswith(("//", "/\\"))
+        assert "x-evil" not in answer.headers
+        assert not re.search(r'(?:href|action)="(?!/|#|\?)', answer.text), "every link leads to a page of this server"

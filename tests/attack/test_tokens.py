@@ -1,14 +1,24 @@
 """A token of a cluster or team gets nothing beyond it; `tests/service/web/test_app.py` tries each purpose."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from sqlalchemy import select
 
+from service.db.all_tables import metadata
 from service.errors import InvalidInput
+from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.records import FleetSettings
+from tests.service.databases import engine_of
+from tests.service.web.access.test_auth import form_token, log_in
+from tests.service.web.test_app import PUBLIC, VALUES, WANTED
 from tests.service.web.world import NOW, World, event, lines, make_world
 
+OTHER = 2  # the failure of another cluster
 CASES = {
     "orion": event("1"),
     "other cluster": event("2", cluster="vega"),
@@ -113,6 +123,27 @@ def test_a_sender_of_one_team_reports_no_end_of_a_job_of_another(world: World) -
         assert client.post("/api/v1/events", content=lines(later)).json()["accepted"] == 1
 
 
+def test_a_sender_of_one_team_moves_no_node_of_the_cluster(world: World) -> None:
+    """Nodes that share a rack fail together: whoever names their racks decides what counts as an incident of all."""
+
+    def rack(node: str) -> str | None:
+        NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+        with world.store.reading() as reading:
+            return reading.suspicion.get("orion", node).rack
+
+    with world.client(token(world, "ingest")) as client:
+        told = event("250", team="speech", nodes=["rk1"], topology={"rk1": {"rack": "r1"}})
+        client.post("/api/v1/events", content=lines(told))
+    assert rack("rk1") == "r1"
+    with world.client(token(world, "ingest", teams=["vision"])) as client:
+        forged = event("251", nodes=["rk1"], topology={"rk1": {"rack": "r2"}})
+        [number] = client.post("/api/v1/events?wait=verdict", content=lines(forged)).json()["verdicts"]
+    assert rack("rk1") == "r1"
+    with world.client(token(world, "admin")) as client:
+        [logs] = client.get(f"/api/v1/failures/{number['failure_id']}").json()["logs"]
+    assert logs["event"]["intake_problems"][0].startswith("topology: dropped")
+
+
 def test_a_hook_leases_and_answers_on_its_cluster_only(world: World) -> None:
     with world.client(token(world, "admin")) as client:
         assert client.post("/api/v1/failures/2:resubmit").status_code == 200
@@ -131,6 +162,114 @@ def test_a_hook_leases_and_answers_on_its_cluster_only(world: World) -> None:
         assert client.post("/api/v1/resubmissions:lease", json={"hook": "h", "cluster": "orion"}).status_code == 403
     with world.client(token(world, "hook", clusters=["vega"])) as client:
         assert client.post(f"/api/v1/resubmissions/{number}:ack", json=answer).status_code == 200
+
+
+WORKINGS = {"audit_log", "dead_letters", "login_attempts", "saved_views", "sessions", "tokens"}  # of the caller itself
+BODIES: dict[str, Any] = {
+    "/api/v1/feedback": {"kind": "correct", "cause": "SYS.5", "failures": [OTHER]},
+    "/api/v1/failures/{failure_id}/feedback": {"kind": "correct", "cause": "SYS.5"},
+    "/api/v1/failures/{failure_id}/fixed-by": {"code": "M2"},
+    "/api/v1/failures/{failure_id}/golden": {"golden": True},
+    "/api/v1/audits/{week}/{failure_id}": {"kind": "correct", "side": "system", "cause": "SYS.5"},
+    "/api/v1/groups/{group_id}/actions": {"action": "comment", "text": "x"},
+    "/api/v1/groups/{group_id}/feedback": {"kind": "correct", "cause": "SYS.5"},
+    "/api/v1/incidents": {"cluster": "vega", "kind": "node", "value": "gpu018"},
+    "/api/v1/resubmissions:lease": {"hook": "h", "cluster": "vega"},
+    "/api/v1/resubmissions/{request_id}:ack": {"result": "done"},
+    "/api/v1/resubmissions/{request_id}:fail": {"error": "x"},
+    "/api/v1/policy:replay": {"policy": ""},
+    "/api/v1/report-subscriptions": {"endpoint": "people"},
+    "/api/v1/views": {"name": "x", "query": ""},
+}
+# Of all forms: each ignores the fields of others.
+FIELDS = {
+    "kind": "correct",
+    "cause": "SYS.5",
+    "failure": f"{OTHER}.1",
+    "judged": str(OTHER),
+    "group": str(OTHER),
+    "action": "resolve",
+    "fixed_by": "M2",
+    "cluster": "vega",
+    "value": "gpu018",
+    "reason": "x",
+    "code": "M2",
+    "name": "x",
+    "purpose": "admin",
+    "endpoint": "people",
+    "text": "x",
+    "retry": "helps",
+    "number": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def vega(world: World) -> dict[str, str]:
+    """What another cluster has, by the parameter of a path; a hook of it holds a request."""
+    with world.client(token(world, "admin")) as client:
+        failed = lines(event("400", cluster="vega"))
+        [verdict] = client.post("/api/v1/events?wait=verdict", content=failed).json()["verdicts"]
+        client.post(f"/api/v1/failures/{verdict['failure_id']}:resubmit")
+        [lease] = client.post("/api/v1/resubmissions:lease", json={"hook": "h", "cluster": "vega"}).json()
+        incident = client.post("/api/v1/incidents", json=BODIES["/api/v1/incidents"]).json()
+        [row] = client.get("/api/v1/groups?cluster=vega").json()["items"]
+    own = {"failure_id": str(OTHER), "cluster": "vega", "node": "gpu018", "group_id": str(row["id"])}
+    return own | {"request_id": lease["request_id"], "lease": lease["lease_token"], "incident_id": str(incident["id"])}
+
+
+def everything_of_others(world: World) -> dict[str, list[Any]]:
+    """The rows of all tables but those in which each caller leaves traces."""
+    with engine_of(world.store).connect() as connection:
+        return {
+            name: sorted(map(repr, connection.execute(select(table))))
+            for name, table in metadata.tables.items()
+            if name not in WORKINGS
+        }
+
+
+@pytest.mark.parametrize("bound", [{"clusters": ["orion"]}, {"teams": ["vision"], "clusters": ["orion"]}])
+def test_no_request_with_a_token_of_another_place_changes_anything(
+    world: World, bound: dict[str, list[str]], vega: dict[str, str]
+) -> None:
+    """By the path, by ids in the body, and by every form."""
+    secret = token(world, "ingest", "read", "act", "labels", **bound)
+    labelled = {
+        "schema": "labelled-case/1",
+        "id": "a",
+        "group": "a",
+        "kind": "a",
+        "event": CASES["other cluster"] | {"logs": []},
+        "labels": {"side": "system", "cause": "SYS.5", "category": None, "symptom": None, "retry": None},
+        "provenance": {"origin": "operator"},
+    }
+    streams = {
+        "/api/v1/labels": orjson.dumps(labelled),
+        "/api/v1/events": lines(event("300", cluster="vega")),
+        "/api/v1/node-events": orjson.dumps(
+            {"schema": "node-event/1", "cluster": "vega", "node": "gpu018", "at": NOW.isoformat(), "text": "Xid 79"}
+        ),
+    }
+    before = everything_of_others(world)
+    with world.client(secret) as client, world.client() as browser:
+        log_in(browser, secret)
+        form = {**FIELDS, "form_token": form_token(browser, "/failures")}
+        for (method, path), scope in WANTED.items():
+            if method == "GET" or (scope == PUBLIC and path != "/unsubscribe/{token}"):
+                continue
+            place = re.sub(r"{(\w+)(:path)?}", lambda found: vega.get(found[1], VALUES.get(found[1], "1")), path)
+            if path in streams:
+                client.post(place, content=streams[path])
+            elif path.startswith("/api/"):
+                body = BODIES.get(path, {})
+                if "{request_id}" in path:
+                    body = body | {"lease_token": vega["lease"]}
+                status = client.request(method, place, json=body).status_code
+                assert status in {403, 404, 409, 422} or path.startswith("/api/v1/views"), (path, status)
+            else:
+                status = browser.post(place, data=form).status_code
+                assert status in {403, 404, 409, 422} or path.startswith("/views"), (path, status)
+    after = everything_of_others(world)
+    assert {name for name, rows in after.items() if rows != before[name]} == set()
 
 
 @pytest.mark.parametrize(
