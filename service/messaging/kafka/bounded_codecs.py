@@ -33,6 +33,7 @@ def install() -> None:
     """Make Kafka's client use the functions of this module."""
     if default_records.DefaultRecordBatch._read_msg is _read_record:  # noqa: SLF001 - there is no public way
         default_records.DefaultRecordBatch._read_msg = read_record  # noqa: SLF001 - as above
+    if default_records.DefaultRecordBatch._maybe_uncompress is _uncompress:  # noqa: SLF001 - as above
         default_records.DefaultRecordBatch._maybe_uncompress = uncompress  # noqa: SLF001 - as above
     for module in (default_records, legacy_records):
         for name, decode in _DECODERS.items():

@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pytest
+from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from service.errors import ConfigurationError, FaultlineError, Unavailable
+from service.messaging.kafka import bounded_codecs
 from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.connect import connected
 from service.messaging.kafka.consumer_lag import LagReader
 from service.messaging.kafka.producer import Producer
 from service.messaging.kafka.source import KafkaSource
@@ -133,3 +136,28 @@ def test_a_topic_that_refuses_records_for_good_ends_the_worker_and_nothing_is_co
     lag.close()
     assert letters(config) == [b"[", b"{"]
     assert running.database.jobs() == {"a", "b"}
+
+
+def test_a_batch_on_a_topic_that_unpacks_to_more_stops_no_worker(
+    kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_codecs, "MOST_BYTES", 100_000)
+    config = config_for(kafka_broker)
+    topic = next(iter(config.clusters))
+    plain, packed = (
+        connected(KafkaProducer, bootstrap_servers=kafka_broker.address, compression_type=one) for one in (None, "zstd")
+    )
+    plain.send(topic, event("before"), partition=0).get(120)
+    place = packed.send(topic, b"x" * 900_000, partition=0).get(120)
+    plain.send(topic, event("after"), partition=0).get(120)
+    for producer in (plain, packed):
+        producer.close()
+    with Running(config) as running:
+        running.until({"before", "after"})
+        source = KafkaSource(KafkaConfig(config.bootstrap_servers, (config.dead_letter_topic,), group_id=topic))
+        [letter] = take(source, 1)
+        source.close()
+    headers = dict(letter.headers)
+    assert headers["faultline-place"] == f"{topic}/0/{place.offset}".encode()
+    assert b"are not read and stay on the topic" in headers["faultline-reason"]
+    assert running.error is None
