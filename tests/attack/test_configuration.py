@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from service.__main__ import main
 from service.cli.processes import serve, worker
-from tests.attack.server import set_environment
+from tests.attack.server import ROOT, set_environment
 from tests.service.databases import copy_migrated
 
 
@@ -205,3 +206,31 @@ def test_a_broker_that_is_down_does_not_stop_the_start(
     monkeypatch.setattr(worker, "_run_members", started)
     with pytest.raises(Started):
         main(command)
+
+
+# Pod Security Standards of Kubernetes, profile "restricted": what a pod may not ask for. The API server of the lab
+# enforces the profile for these manifests and for the chart, too (tests/flows/test_chart.py).
+VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+OF_THE_HOST = {"hostNetwork", "hostPID", "hostIPC", "hostAliases", "hostUsers"}
+
+
+def test_the_containers_of_the_hooks_get_no_more_than_the_restricted_profile_allows() -> None:
+    objects = list(yaml.safe_load_all((ROOT / "deploy/hooks/kubernetes.yaml").read_text(encoding="utf-8")))
+    pods = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "StatefulSet"]
+    assert len(pods) == 2
+    for pod in pods:
+        own = pod["securityContext"]
+        assert not OF_THE_HOST & set(pod)
+        assert own["runAsNonRoot"] is True
+        assert own["runAsUser"] > 0
+        assert own["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"sysctls", "seLinuxOptions", "appArmorProfile", "windowsOptions"} & set(own)
+        assert all(set(volume) - {"name"} <= VOLUMES for volume in pod["volumes"])
+        for container in (*pod["containers"], *pod.get("initContainers", ())):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert not [port for port in container.get("ports", ()) if "hostPort" in port]
+            assert "memory" in container["resources"]["limits"]

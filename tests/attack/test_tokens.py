@@ -291,13 +291,15 @@ def test_a_binding_that_does_not_fit_the_purpose_is_refused(
         token(world, *scopes, **bound)
 
 
-def test_an_expired_token_opens_nothing(tmp_path: Path) -> None:
+def test_an_expired_token_opens_nothing_nor_does_a_session_that_began_with_it(tmp_path: Path) -> None:
     world = make_world(tmp_path)
     with world.store.unit_of_work() as work:
         _, secret = work.tokens.create("short", ["admin"], expires_at=world.clock.at.replace(hour=13))
-    with world.client(secret) as client, world.client() as stranger:
-        assert client.get("/api/v1/stats").status_code == 200
-        world.clock.sleep(3_601)
-        assert client.get("/api/v1/stats").status_code == 401
+    with world.client(secret) as client, world.client() as stranger, world.client() as browser:
+        assert log_in(browser, secret) == 303
+        world.clock.sleep(3_599)
+        assert [client.get("/api/v1/stats").status_code, browser.get("/failures").status_code] == [200, 200]
+        world.clock.sleep(1)
+        assert [client.get("/api/v1/stats").status_code, browser.get("/failures").status_code] == [401, 303]
         assert stranger.get("/api/v1/stats").status_code == 401  # not open either
     world.store.close()
