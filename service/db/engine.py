@@ -219,7 +219,7 @@ def _translated_sqlite(error: BaseException | None, message: str) -> FaultlineEr
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and (code & 0xFF) in _SQLITE_UNAVAILABLE:
         return Unavailable(f"the database does not answer: {message}")
-    if message.startswith(("Could not decode to UTF-8", "integer overflow")):
+    if message.startswith(("Could not decode to UTF-8", "integer overflow", "malformed JSON")):
         return DamagedData(f"a stored value is damaged: {message.partition(' with text')[0]}")
     if code == sqlite3.SQLITE_CORRUPT:
         return DamagedData(f"{VARIABLE}: the file is damaged ({message}): restore a backup")

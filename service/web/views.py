@@ -226,7 +226,7 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
             if version.body is not None:
                 VerdictBody.model_validate(version.body)
         for logs in found.logs:
-            if logs.event:  # none was stored with logs that arrived without one
+            if logs.event != {}:  # none was stored with logs that arrived without one
                 JobCompletion.model_validate(logs.event)
     if viewer is None:
         return found

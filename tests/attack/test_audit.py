@@ -181,6 +181,7 @@ DAMAGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "no verdict": ("verdicts", {"body": b"\x28\xb5\x2f\xfd"}, ("/failures/1", "/api/v1/failures/1?logs=true")),
     "event": ("logs", {"event": pack({"nodes": [[]], "logs": 5})}, ("/failures/1", "/api/v1/failures/1")),
     "report": ("reports", {"body": pack({"week": 5})}, ("/reports/2026-W46", "/api/v1/reports/2026-W46")),
+    "no event": ("logs", {"event": pack(None)}, ("/failures/1", "/api/v1/failures/1")),
     "version": ("verdicts", {"source": "<script>"}, ("/api/v1/failures/1",)),
     "seal": ("seals", {"entries": pack({"a": 1})}, ("/model", "/api/v1/models")),
     "facts": ("advices", {"facts": pack([1])}, ()),

@@ -87,7 +87,7 @@ def _labels(row: Row[Any]) -> list[GroupLabel]:
     before = (row.side_before, row.cause_before, row.abstained_before, row.labelled_before)
     latest = GroupLabel(row.group_id, row.at, row.who, row.cause, before, _pairs(unpack(row.judgements)))
     earlier = [] if row.earlier is None else [_unpacked(row.group_id, one) for one in unpack(row.earlier)]
-    return [*earlier, latest]
+    return [one for one in (*earlier, latest) if one.judgements]
 
 
 def _packed(label: GroupLabel) -> list[Any]:

@@ -2,26 +2,25 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
-import zstandard
 from sqlalchemy import Row, delete, func, insert, select, update
 
-from service.errors import NotFound, damage_translated
-from service.learning.records import PACKAGED, ROLLBACK_FROM, GateResult, Promotion, StoredLayer
+from service.errors import DAMAGED, DamagedData, NotFound
+from service.learning.records import PACKAGED, ROLLBACK_FROM, GateDecision, GateResult, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
 from service.learning.tables import model_promotions, site_layers
 from service.sql import bulk
 from service.sql.bulk import upsert
 from service.sql.packing import pack, unpack
-from service.sql.reader import TimedReader, undamaged
+from service.sql.reader import TimedReader
 from service.sql.types import clean, utc
 
 LOCK = 0x6661756C_6D6F6465
 _REASON = 500  # characters
 _REFUSALS = 100  # the newest layers among which a refused one is looked for: more than are kept
 _CLOCKS_DIFFER = timedelta(minutes=5)  # between the machines of a service, at most
-_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, zstandard.ZstdError)  # what reading altered bytes raises
+_DAMAGED = (DamagedData, ValueError, KeyError, TypeError, AttributeError)  # what reading altered bytes raises
 
 
 class SiteLayerReader(TimedReader):
@@ -39,9 +38,9 @@ class SiteLayerReader(TimedReader):
         return _layer(row)
 
     def list(self, *, limit: int = 50) -> tuple[StoredLayer, ...]:
-        """The stored layers, newest first, without damaged ones."""
+        """The stored layers, newest first."""
         rows = self._connection.execute(select(site_layers).order_by(site_layers.c.at.desc()).limit(limit))
-        return tuple(undamaged(rows, _layer, "site layer"))
+        return tuple(_layer(row) for row in rows)
 
     def newest(self) -> StoredLayer | None:
         """The newest layer, but for those of a clock that was ahead: they would be the newest for long."""
@@ -192,7 +191,6 @@ def _pack_gate(gate: GateResult, seal: str | None) -> bytes:
     return pack({"reasons": list(gate.reasons), "figures": dict(gate.figures), "seal": seal, "shadow": shadow})
 
 
-@damage_translated()
 def _layer(row: Row[Any]) -> StoredLayer:
     """The layer of a row; a damaged one has no text, or counts as refused, so that the others can be read."""
     try:
@@ -201,6 +199,8 @@ def _layer(row: Row[Any]) -> StoredLayer:
         text = ""
     try:
         gate = unpack(row.gate)
+        if row.decision not in get_args(GateDecision):
+            raise DamagedData(DAMAGED)
         shadow = None if gate.get("shadow") is None else ShadowFigures.model_validate(gate["shadow"])
         result = GateResult(row.decision, tuple(gate["reasons"]), gate["figures"], shadow)
         return StoredLayer(row.id, row.at, row.who, result, text, gate.get("seal"))
