@@ -1,6 +1,6 @@
 """Limits for each caller: requests and actions in a period, and what runs at one time.
 
-They count in this process, except those of `service.people.attempts`.
+They count in this process, except those of `service.people.login_limits`.
 """
 
 import itertools
