@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from service.db.all_tables import metadata
 from service.errors import InvalidInput
-from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import FleetSettings
+from service.nodes.statistics_updater import NodeStatisticsUpdater
 from tests.service.databases import engine_of
 from tests.service.web.access.test_auth import form_token, log_in
 from tests.service.web.test_app import PUBLIC, VALUES, WANTED
