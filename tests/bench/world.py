@@ -41,6 +41,9 @@ LOG_BODIES = ("failure_id", "attempt_id", "ended_at", "streams")
 
 Row = tuple[Any, ...]
 
+# What every event has; pages show the columns of the job, and of its event what has no column.
+END = {"cluster": "c0", "job_id": "1", "status": "failed", "ended_at": "2026-11-01T00:00:00Z"}
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -141,7 +144,7 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
         line[:300],
         " ".join(split_words(line)),
         pack(verdict),
-        pack({"name": f"train-{number % 97}"}),
+        pack({**END, "name": f"train-{number % 97}"}),
         pack_streams((LogStream(log, rank=0, node="gpu0001", windows=((0, log.count("\n")),)),)),
         resubmit,
     )
