@@ -4,6 +4,7 @@ import argparse
 import base64
 import json
 import struct
+import urllib.error
 import urllib.request
 import zlib
 from pathlib import Path
@@ -101,7 +102,11 @@ def main() -> None:
     parser.add_argument("site", nargs="?", default=SITE)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
     args = parser.parse_args()
-    group = next(row for row in groups(args.site) if SHOWN in row["title"])
+    try:
+        found = groups(args.site)
+    except urllib.error.URLError as error:
+        parser.exit(2, f"no demo answers at {args.site} ({error.reason}): start one with `make demo`\n")
+    group = next(row for row in found if SHOWN in row["title"])
     shown = with_advice(args.site, group["id"])
     pages = {
         "overview": "/?since=28d",
