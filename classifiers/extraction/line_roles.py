@@ -60,8 +60,6 @@ _WITNESS: Final = re.compile(
     r"|\bhas (?:already )?errored(?: already)?\b"
 )
 # One of these is part of every match of the expression above it, and is found faster.
-# What loguru and better_exceptions print below a source line: the values of its names.
-_VALUES: Final = ("│ ", "└ ")
 _RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back", "backing off")
 _TIMEOUT_PARTS: Final = ("time", "deadline", "heartbeat")
 _WITNESS_PARTS: Final = (
@@ -107,6 +105,8 @@ _RANGE: Final = 400
 _EVENTS: Final = frozenset({NODE})
 _HEADER_RANGE: Final = 60
 _LEVEL_RANGE: Final = 160
+# What loguru and better_exceptions print below a source line: the values of its names.
+_VALUES: Final = ("│ ", "└ ")
 # Words like levels that are none: NCCL has no level of errors above it, the kernel writes them before its finds, and a
 # shell that warns of a script without an end runs nothing of the rest.
 _NO_LEVELS: Final = ("NCCL WARN ", "INFO: task ", "INFO: rcu", "warning: here-document ")

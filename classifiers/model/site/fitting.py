@@ -143,9 +143,8 @@ def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list
             labels = scores.labels[number]
             keys = keys_of(scores.extracted[number], fingerprint(scores.extracted[number], labels.causes[0][0]))
             label = (keys.fingerprint, case.labels.best["side"], case.labels.best["cause"])
-            is_read = label not in seen or label_groups.is_random_sample(
-                case
-            )  # of the others they would fill the memory
+            # The scores of all would fill the memory.
+            is_read = label not in seen or label_groups.is_random_sample(case)
             seen.add(label)
             found.append(label_groups.ScoredLabel(case, keys, row_of(scores, number) if is_read else None))
     return found
